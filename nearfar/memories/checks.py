@@ -1,7 +1,8 @@
 """Checks before anything is mapped: memories that are missing, busy or too small.
 
-Each raises one sentence that ends with what to do. They read sysfs below `root`, so that tests
-can describe any machine. What only mapping shows is refused where it is mapped.
+Each check raises an error of one sentence that ends with the remedy. Checks read sysfs below
+`root`, so that tests can describe any machine. Problems that only mapping shows are reported by the
+code that maps.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def check_node(node: int, root: Path = ROOT) -> None:
 def check_folder(path: Path, size_bytes: int) -> None:
     """Refuse a folder that is missing, not writable, or has too little space."""
     if not path.exists():
-        # Its parent would be measured instead: for an unmounted pmem, the disk below.
+        # A parent folder is no substitute: if pmem is not mounted, the parent is on a disk.
         raise _lacks(
             f"there is no {path}: name a folder or file on the memory to measure, and mount it "
             "first"
@@ -158,7 +159,7 @@ def _no_device(path: Path, devices: list[str], tree: Tree) -> str:
 
 
 def free_huge_pages(page_bytes: int, root: Path = ROOT) -> int | None:
-    """Return how many reserved pages of this size are free; None: the kernel has no such size."""
+    """Return the number of free reserved pages of this size; None: the kernel lacks the size."""
     folder = f"sys/kernel/mm/hugepages/hugepages-{page_bytes >> 10}kB"
     return Tree(root).number(f"{folder}/free_hugepages")
 
@@ -187,7 +188,7 @@ def check_huge_pages(pages: Pages, size_bytes: int, root: Path = ROOT) -> None:
 
 
 def check_region(spec: MemorySpec, wanted_bytes: int, total_bytes: int, what: str) -> None:
-    """Refuse a region larger than all memory of `what`, used or not."""
+    """Refuse a region larger than all memory of `what`, free or in use."""
     if wanted_bytes > total_bytes:
         raise _lacks(
             f"a region of {format_bytes(wanted_bytes)} is larger than {what}, which has "

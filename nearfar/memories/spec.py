@@ -39,7 +39,7 @@ HUGETLB: dict[str, Pages] = {"2M": "2m", "1G": "1g"}
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """One memory, as typed."""
+    """One memory, as the user typed it."""
 
     kind: Kind
     node: int | None = None
@@ -121,7 +121,7 @@ def _dram(rest: str | None) -> MemorySpec | str:
 
 
 def _node(rest: str | None) -> MemorySpec | str:
-    # isdecimal and isascii: int() would take other scripts' digits and underscores too.
+    # int() alone would also accept underscores and digits of other scripts.
     if not rest or not (rest.isdecimal() and rest.isascii()):
         return f"node: needs a node's number, not {rest or ''!r}"
     return MemorySpec("node", node=int(rest))
@@ -207,7 +207,7 @@ FORMS = ", ".join(form.form for form in KINDS.values())
 
 
 def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Split off trailing ``,key=value``; a comma followed by anything else is the path's."""
+    """Split off trailing ``,key=value``; any other comma belongs to the path."""
     options: list[tuple[str, str]] = []
     while match := re.fullmatch(r"(.*),([a-z]+)=([^,=/]*)", text, re.DOTALL):
         text = match[1]

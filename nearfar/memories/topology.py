@@ -1,4 +1,4 @@
-"""CPUs, nodes and caches of this machine, as far as a measurement needs them."""
+"""CPUs, NUMA nodes and caches of this machine, as far as a measurement needs them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def inner_cache_bytes(root: Path = ROOT) -> int:
 def data_cache_bytes(root: Path = ROOT) -> list[int]:
     """Return the size of each level of data caches that the kernel reports, the first level first.
 
-    Of several caches of one level, the largest counts.
+    If a level has several caches, the largest is used.
     """
     largest: dict[int, int] = {}
     for cache in read_caches(Tree(root)):
@@ -86,7 +86,7 @@ def node_cpus(node: int, root: Path = ROOT) -> set[int]:
 
 
 def node_memory_bytes(node: int, root: Path = ROOT) -> tuple[int, int]:
-    """Return (total, free) bytes of a node; the page cache it could drop counts as free."""
+    """Return (total, free) bytes of a node; page cache that can be dropped counts as free."""
     sizes: dict[str, int] = {}
     for key, value in Tree(root).pairs(f"{NODES}/node{node}/meminfo"):
         number = value.split()[0]

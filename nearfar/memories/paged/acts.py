@@ -1,4 +1,4 @@
-"""Acts on the machine that set up swap and limits: each can be shown, done and recorded."""
+"""Acts that change the machine to set up swap and limits; each can be shown, done, recorded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: str = ""
 
     def command(self) -> str:
-        """Return the act as a shell would do it."""
+        """Return the shell command that does the same as this act."""
         path = shlex.quote(self.path)
         shown = {
             "write": f"echo {shlex.quote(self.text)} > {path}",
@@ -56,7 +56,7 @@ class Act(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return shown.get(self.kind, f"{self.kind} {path}")
 
     def do(self) -> None:
-        """Do it; raises NearfarError."""
+        """Do the act; raises NearfarError if it fails."""
         try:
             _DO[self.kind](self)
         except OSError as error:
@@ -74,7 +74,7 @@ def number_of(path: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write to a file of the kernel's, which must be there."""
+    """Write to an existing file of the Linux kernel's interface."""
     handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(handle, text.encode())
@@ -131,9 +131,9 @@ def _remove_zram(act: Act) -> None:
 
 
 def _remove_new_zram(act: Act) -> None:
-    """Remove a device that was made at the time of the intention and never used.
+    """Remove an unused zram device that appeared after its creation was recorded.
 
-    Its number was not recorded: the process was killed while the kernel made it.
+    Its number was not recorded, because the process was killed while the kernel made the device.
     """
     when_s, *before = act.text.split()
     for folder in Path("/sys/block").glob("zram*"):
@@ -146,7 +146,7 @@ def _remove_new_zram(act: Act) -> None:
 
 
 def _end_group(act: Act) -> None:
-    """End all processes of the group and of those below, then remove it."""
+    """End all processes of the group and of the groups below it, then remove it."""
     group = Path(act.path)
     begun = time.monotonic()
     while group.is_dir():

@@ -52,19 +52,20 @@ class GroupCounts:
 
 
 def find_group_parent(root: Path = Path("/")) -> GroupParent:
-    """Return where this process may make a group with a limit of memory; refuse where it may not.
+    """Return the group below which this process may make a group with a limit; refuse if none.
 
-    Below its own group in version 1. In version 2, a group with processes gives its controllers to
-    none below it: then beside it, in the nearest group above that has them for its children.
+    In version 1 this is the process's own group. In version 2, a group that has processes cannot
+    enable controllers for its children. So the parent is the nearest group, upward from the
+    process's own, that has no processes (or is the top) and enables the memory controller.
     """
     mounts = list(_mounts(root))
     for version, point, inside, controllers in mounts:
-        own = _own(root, version)
+        own = _own_group(root, version)
         if version == 1 and "memory" in controllers and own is not None:
             place = GroupParent(1, root / _group_folder(point, inside, own).lstrip("/"))
             return _allowed(place)
     for version, point, inside, _ in mounts:
-        own = _own(root, version)
+        own = _own_group(root, version)
         top = root / point.lstrip("/")
         if version != 2 or own is None or "memory" not in _words(top / "cgroup.controllers"):
             continue
@@ -97,8 +98,8 @@ def _mounts(root: Path) -> list[tuple[int, str, str, set[str]]]:
     return hierarchies
 
 
-def _own(root: Path, version: int) -> str | None:
-    """Return this process' group for memory."""
+def _own_group(root: Path, version: int) -> str | None:
+    """Return the path of this process's group that controls memory, None if there is none."""
     for line in (root / "proc/self/cgroup").read_text().splitlines():
         _, controllers, group = line.split(":", 2)
         if (version == 1 and "memory" in controllers.split(",")) or (
@@ -109,7 +110,7 @@ def _own(root: Path, version: int) -> str | None:
 
 
 def _group_folder(mount_point: str, mounted_group: str, group: str) -> str:
-    """Return the folder of `group`: groups below `mounted_group` are at `mount_point`."""
+    """Return the folder of `group`; `mounted_group` is the group at `mount_point` itself."""
     if mounted_group != "/":
         group = group.removeprefix(mounted_group)
     return mount_point + group if group.strip("/") else mount_point
@@ -142,7 +143,7 @@ class ControlGroup:
     path: Path
 
     def limit(self, size_bytes: int | None) -> None:
-        """Set the limit, None: none; pages beyond it go to swap at once or at the next fault."""
+        """Set the limit, None: no limit; excess pages go to swap now or at the next fault."""
         none = "-1" if self.place.version == 1 else "max"
         try:
             write(self.path / self.place.limit, none if size_bytes is None else str(size_bytes))
@@ -161,7 +162,7 @@ class ControlGroup:
                 "0" if first else "1T",
             )
         except OSError as error:
-            # Version 2 reports that less than 1 TiB went; version 1 that a page is in use.
+            # Expected: version 2 reclaimed less than 1 TiB; version 1 found a page in use.
             if error.errno not in (errno.EAGAIN, errno.EBUSY):
                 raise _lacks(f"cannot send a group's pages away: {error.strerror}") from error
 
@@ -194,7 +195,7 @@ class ControlGroup:
 
 
 def make_group(ledger: Ledger, place: GroupParent) -> ControlGroup:
-    """Make a group of this process' number; the ledger removes it."""
+    """Make a group named by this process's number; the ledger removes the group at its end."""
     count = 0
     while (path := place.parent / f"nearfar-{os.getpid()}-{count}").exists():
         count += 1

@@ -1,10 +1,10 @@
-"""Keeps a program alive at its limit, where the kernel would end it although swap has room.
+"""Keeps a program alive at its memory limit when the kernel would kill it although swap has room.
 
-Where a program has touched all of its pages since they were last looked at, the kernel finds none
-to send away, calls that out of memory, and kills (version 1: seen in 4 of 10 runs of random reads
-at half of their memory). Here such a process waits, gets a few pages more for some milliseconds,
-and goes on. Only where that does not help, as with locked pages, is it killed. In version 2 a
-second limit, at which processes are slowed and not killed, does the same.
+If a program touched all of its pages since the kernel's last scan, the kernel finds no page to
+evict, reports out of memory and kills the program. (Version 1 of control groups did so in 4 of 10
+runs of random reads at half of their memory.) With this module, the process waits, gets a few more
+pages for some milliseconds, and continues. It is killed only if that does not help, as with locked
+pages. In version 2 a second limit, which slows processes but does not kill them, does the same.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ HARD_SHARE = 1.05
 
 @dataclass
 class Keeper:
-    """Count of what was done for a group."""
+    """Counts the times at which a group got more pages."""
 
     reliefs: int = 0
 
 
 Way = Literal["kernel", "memory.high"]
-"""memory.high: the limit at which version 2 slows a program down, alone."""
+"""memory.high: use only the limit at which version 2 slows a program down."""
 
 
 @contextlib.contextmanager
 def kept(group: ControlGroup, budget_bytes: int, way: Way = "kernel") -> Iterator[Keeper]:
-    """Limit `group` to `budget_bytes` and keep its program alive there."""
+    """Limit `group` to `budget_bytes` and keep its program alive while the block runs."""
     keeper = Keeper()
     if way == "memory.high":
         write(group.path / "memory.high", str(budget_bytes))
@@ -63,7 +63,7 @@ def kept(group: ControlGroup, budget_bytes: int, way: Way = "kernel") -> Iterato
     group.limit(budget_bytes)
     try:
         write(group.path / "memory.oom_control", "1")
-    except OSError:  # a kernel that has no such choice
+    except OSError:  # this kernel cannot disable its out-of-memory killer
         yield keeper
         return
     over = os.eventfd(0)
@@ -78,7 +78,7 @@ def kept(group: ControlGroup, budget_bytes: int, way: Way = "kernel") -> Iterato
 
 
 def _keep(group: ControlGroup, budget_bytes: int, keeper: Keeper, over: int) -> None:
-    """Relieve the group whenever it is out of memory, until `over`."""
+    """Relieve the group whenever it is out of memory, until `over` (an eventfd) is written."""
     event = os.eventfd(0)
     control = os.open(group.path / "memory.oom_control", os.O_RDONLY)
     in_vain = last_ins = 0
@@ -88,10 +88,10 @@ def _keep(group: ControlGroup, budget_bytes: int, keeper: Keeper, over: int) -> 
             if event in ready:
                 os.eventfd_read(event)
             if group.counts().locked_bytes > LOCKED_SHARE * budget_bytes:
-                # The kernel retries forever, without an error, where a call locks too much.
+                # If a call locks too much memory, the kernel retries forever without an error.
                 write(group.path / "memory.oom_control", "0")
                 return
-            while _waits(group) and over not in select.select([over], [], [], 0)[0]:
+            while _is_out_of_memory(group) and over not in select.select([over], [], [], 0)[0]:
                 ins = group.counts().swap_ins
                 in_vain = 0 if ins > last_ins else in_vain + 1
                 last_ins = ins
@@ -105,7 +105,7 @@ def _keep(group: ControlGroup, budget_bytes: int, keeper: Keeper, over: int) -> 
         os.close(control)
 
 
-def _waits(group: ControlGroup) -> bool:
+def _is_out_of_memory(group: ControlGroup) -> bool:
     return "under_oom 1" in (group.path / "memory.oom_control").read_text()
 
 
@@ -115,7 +115,7 @@ def _relieve(group: ControlGroup, budget_bytes: int) -> None:
     for _ in range(MAX_IN_VAIN):
         try:
             group.limit(budget_bytes)
-        except NearfarError:  # no page can go just now
+        except NearfarError:  # the kernel can evict no page now
             time.sleep(RELIEF_S)
         else:
             return

@@ -1,7 +1,7 @@
-"""Record of what must be undone on this machine, made before it is done: runs may be killed.
+"""Record of the changes to undo on this machine. Runs may be killed, so each is recorded first.
 
-One journal for each run, in the user's cache folder; its process holds its lock while it lives. The
-next run undoes what is in the journals that nobody holds.
+Each run has a journal in the user's cache folder and holds its lock until the run ends. The next
+run undoes the changes in all journals that no process has locked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHILD_S = 2.0
 
 
 class Ledger:
-    """Acts that were done, with those that undo them."""
+    """The acts that undo the changes of one run."""
 
     def __init__(self, journal: Journal[Act]) -> None:
         self._journal = journal
@@ -40,7 +40,7 @@ class Ledger:
         act.do()
 
     def record(self, undo: Act) -> None:
-        """Record what must be done at the end."""
+        """Record an act to do at the end of the run."""
         self._journal.append(undo)
         self._undo.append(undo)
 
@@ -64,7 +64,7 @@ class Ledger:
 
 
 def undo_all(acts: Sequence[Act]) -> None:
-    """Do `acts` in reverse order, all that can be; raise the first failure."""
+    """Do all `acts` in reverse order, even after failures; raise the first failure."""
     failures = []
     for act in reversed(acts):
         try:
@@ -81,7 +81,7 @@ def undo_all(acts: Sequence[Act]) -> None:
 
 
 def folder() -> Path:
-    """Return the folder of the journals, which is made."""
+    """Return the folder of the journals; make it if it is missing."""
     where = cache_folder("paged")
     try:
         where.mkdir(parents=True, exist_ok=True)
@@ -91,10 +91,10 @@ def folder() -> Path:
 
 
 def undo_dead(where: Path | None = None) -> int:
-    """Undo what killed runs left on the machine; return how many there were."""
+    """Undo the changes that killed runs left on the machine; return the number of these runs."""
     count = 0
     for path in sorted((where or folder()).glob(f"*{_SUFFIX}")):
-        journal = _unheld(path)
+        journal = _journal_of_dead_run(path)
         if journal is None:
             continue
         with journal:
@@ -105,10 +105,10 @@ def undo_dead(where: Path | None = None) -> int:
     return count
 
 
-def _unheld(path: Path) -> Journal[Act] | None:
-    """Return the journal of a dead run; None: its run lives.
+def _journal_of_dead_run(path: Path) -> Journal[Act] | None:
+    """Lock and return the journal at `path` of a dead run; None: its run is alive.
 
-    A child that a killed run had forked holds the lock until its exec, which is waited for.
+    A child that a killed run has forked holds the lock until its exec, so this waits for the exec.
     """
     end_s = time.monotonic() + _CHILD_S
     while True:
@@ -123,7 +123,7 @@ def _unheld(path: Path) -> Journal[Act] | None:
 
 @contextlib.contextmanager
 def open_ledger() -> Iterator[Ledger]:
-    """Yield a ledger, after what dead runs left is undone; undo all that is in it at the end."""
+    """Undo the changes of dead runs, yield a new ledger, and undo its changes at the end."""
     where = folder()
     undo_dead(where)
     handle, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=_SUFFIX, dir=where)
@@ -135,6 +135,6 @@ def open_ledger() -> Iterator[Ledger]:
         try:
             yield ledger
         finally:
-            # A journal that could not be worked off stays for the next run.
+            # If an undo fails, the journal stays for the next run.
             ledger.undo()
             journal.discard()

@@ -41,7 +41,7 @@ def _lacks(text: str) -> NearfarError:
 
 
 def missing(spec: MemorySpec, root: Path = Path("/")) -> str:
-    """Return why this machine cannot set up `spec`, with the remedy; empty: it can."""
+    """Return why this machine cannot set up `spec`, with the remedy; empty if it can."""
     tree = Tree(root)
     if tree.text("proc/swaps") is None:
         return "this kernel has no swap (CONFIG_SWAP), or this container hides /proc/swaps"
@@ -74,7 +74,7 @@ def _missing_zswap(tree: Tree) -> str:
 
 
 def check(spec: MemorySpec, size_bytes: int, root: Path = Path("/")) -> None:
-    """Refuse what cannot be set up, before anything is changed."""
+    """Refuse a `spec` that cannot be set up, before anything is changed."""
     if why := missing(spec, root):
         raise _lacks(f"cannot use {spec}: {why}")
     if spec.kind == "zram":
@@ -88,7 +88,7 @@ def check(spec: MemorySpec, size_bytes: int, root: Path = Path("/")) -> None:
 
 
 def swap_path(spec: MemorySpec) -> Path:
-    """Return the file or device behind `spec`; a folder gets a file of its own."""
+    """Return the swap file or device of `spec`; for a folder, a new file in it."""
     path = spec.path or Path("/var/tmp")
     return path / f"nearfar-swap-{os.getpid()}" if path.is_dir() else path
 
@@ -153,7 +153,7 @@ def _check_algorithm(spec: MemorySpec, root: Path) -> None:
 
 
 def acts(spec: MemorySpec, size_bytes: int, zram: int | None = None) -> list[Pair]:
-    """Return the acts that set up `spec`, in order; of zram those after the device is made."""
+    """Return (act, its undo) to set up `spec`, in order; for zram, those after device creation."""
     if spec.kind == "zram":
         number = "N" if zram is None else str(zram)
         block, device = f"/sys/block/zram{number}", f"/dev/zram{number}"
@@ -193,7 +193,7 @@ def _zswap(spec: MemorySpec) -> list[Pair]:
 
 
 def command_lines(spec: MemorySpec, size_bytes: int) -> list[str]:
-    """Return the commands that would set the memory up and take it down at the end."""
+    """Return the commands that would set the memory up, and remove it at the end."""
     pairs = acts(spec, size_bytes)
     begin = ["cat /sys/class/zram-control/hot_add  # makes zramN"] if spec.kind == "zram" else []
     end = [Act("remove-zram", "zramN").command()] if spec.kind == "zram" else []
@@ -215,5 +215,5 @@ def set_up(ledger: Ledger, spec: MemorySpec, size_bytes: int) -> Swap:
         return Swap(str(swap_path(spec)), algorithm or "", 1 << cluster)
     names = (tree.text(f"sys/block/zram{number}/comp_algorithm") or "").split()
     chosen = next((name.strip("[]") for name in names if name.startswith("[")), "")
-    # The kernel reads a page of zram at its fault, alone (SWP_SYNCHRONOUS_IO).
+    # At a fault the kernel reads one page of zram, without readahead (SWP_SYNCHRONOUS_IO).
     return Swap(f"/dev/zram{number}", chosen, 1)
