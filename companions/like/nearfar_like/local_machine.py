@@ -56,7 +56,7 @@ def nominal_ghz(root: Path = Path("/")) -> float:
     info = tree.table("proc/cpuinfo")
     if named := re.search(r"@ ([0-9.]+)GHz", info.get("model name", "")):
         return float(named[1])
-    # On x86 a BogoMIPS is half a cycle of the time-stamp counter; elsewhere of a slow timer.
+    # On x86, bogomips is twice the time-stamp counter's MHz; elsewhere it is a slow timer's.
     if "flags" in info and (bogomips := info.get("bogomips")):
         return float(bogomips) / 2000
     khz = tree.number("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
@@ -97,27 +97,29 @@ def check_free_memory(
     """Refuse buffers beyond free memory of a node or the machine; `hint` ends the message."""
     if len(all_nodes) > 1:
         hint = f"; a thread has one node's memory, not that of all {len(all_nodes)}{hint}"
-    wanted: dict[int, list[int]] = {}
-    shared: set[tuple[BufferPlace, int]] = set()
+    sizes_by_node: dict[int, list[int]] = {}
+    counted_shared: set[tuple[BufferPlace, int]] = set()
     for thread in (chase, *workers):
         if thread is None or thread.place.folder is not None:
             continue
         if isinstance(thread, Worker) and thread.shared:
-            if (thread.place, thread.size_bytes) in shared:
+            if (thread.place, thread.size_bytes) in counted_shared:
                 continue
-            shared.add((thread.place, thread.size_bytes))
+            counted_shared.add((thread.place, thread.size_bytes))
         cpu = thread.home_cpu if thread.home_cpu is not None else thread.cpu
-        wanted.setdefault(home_node(thread.place, cpu, all_nodes), []).append(thread.size_bytes)
-    for number, sizes in wanted.items():
+        sizes_by_node.setdefault(home_node(thread.place, cpu, all_nodes), []).append(
+            thread.size_bytes
+        )
+    for number, sizes in sizes_by_node.items():
         node = next(node for node in all_nodes if node.id == number)
-        _check(sizes, f"node {number}", node.memory_bytes, node.free_bytes, hint)
-    every = [size for sizes in wanted.values() for size in sizes]
-    if every:
+        _check_fit(sizes, f"node {number}", node.memory_bytes, node.free_bytes, hint)
+    all_sizes = [size for sizes in sizes_by_node.values() for size in sizes]
+    if all_sizes:
         total = sum(node.memory_bytes for node in all_nodes)
-        _check(every, "this machine", total, available_bytes, hint)
+        _check_fit(all_sizes, "this machine", total, available_bytes, hint)
 
 
-def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hint: str) -> None:
+def _check_fit(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hint: str) -> None:
     usable = int(min(memory_bytes, free_bytes) * MAX_FREE_SHARE)
     if sum(sizes) <= usable:
         return

@@ -56,10 +56,10 @@ class ModelBench:
                 f"a buffer of {format_bytes(chase.size_bytes)} is more than {self.name} can chase "
                 f"({format_bytes(facts.largest_bytes)}): use a smaller -b"
             )
-        for worker in map(_as_known, workers):
+        for worker in map(_with_known_kernel, workers):
             if worker.kernel not in facts.kernels:
                 raise CommandError(f"{self.name} has no kernel {worker.kernel!r}")
-        if len({_kind(worker) for worker in workers}) > 1:
+        if len({_settings(worker) for worker in workers}) > 1:
             raise CommandError(
                 f"all threads do the same on {self.name}: use lines of one kind of traffic, one "
                 "buffer and one delay"
@@ -74,10 +74,12 @@ class ModelBench:
         point = self._point(chase, workers)
         samples = [self._subject.sample(point) for _ in range(count)]
         if chase is None:
-            share = len(workers)
-            return Values([], [[sample.value / share for sample in samples] for _ in workers])
+            worker_count = len(workers)
+            return Values(
+                [], [[sample.value / worker_count for sample in samples] for _ in workers]
+            )
         ns = [sample.value for sample in samples]
-        # What the timed thread drew itself is added where latency and bandwidth are shown.
+        # The timed thread's own lines are left out here; modes add them to what they print.
         drawn = [max(sample.drawn_gb_per_s - 64 / sample.value, 0.0) for sample in samples]
         return Values(ns, [[sample / len(workers) for sample in drawn] for _ in workers])
 
@@ -87,7 +89,7 @@ class ModelBench:
 
     def _point(self, chase: Chase | None, workers: list[Worker]) -> SamplePoint:
         sizes = self._facts.page_sizes
-        first = _as_known(workers[0]) if workers else None
+        first = _with_known_kernel(workers[0]) if workers else None
         pages = (chase or first).pages if chase or first else "default"  # type: ignore[union-attr]
         page = sizes[0] if pages in ("2m", "1g") or len(sizes) == 1 else sizes[-1]
         if chase is None:
@@ -116,13 +118,15 @@ class ModelBench:
         )
 
 
-def _as_known(worker: Worker) -> Worker:
+def _with_known_kernel(worker: Worker) -> Worker:
+    """Return `worker` with a kernel that a model knows and whose traffic on the bus is equal."""
     if worker.kernel not in EQUIVALENT_KERNELS:
         return worker
     kernel, share = EQUIVALENT_KERNELS[worker.kernel]
     return replace(worker, kernel=kernel, read_share=share)
 
 
-def _kind(worker: Worker) -> tuple[object, ...]:
+def _settings(worker: Worker) -> tuple[object, ...]:
+    """Return the settings in which all workers on a model must agree."""
     return (worker.kernel, worker.read_share, worker.size_bytes, worker.pause_ns,
             worker.stride_bytes, worker.window_bytes)  # fmt: skip

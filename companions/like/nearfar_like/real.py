@@ -42,10 +42,10 @@ class RealBench:
     def __post_init__(self) -> None:
         """Refuse if the native module is not built or the instruction set is missing."""
         require_native()
-        there = _measure.isas()
-        if self.isa and self.isa not in there:
+        available = _measure.isas()
+        if self.isa and self.isa not in available:
             raise CommandError(
-                f"this processor has no {self.isa}; it has {', '.join(there)}",
+                f"this processor has no {self.isa}; it has {', '.join(available)}",
                 ExitCode.MACHINE_LACKS,
             )
 
@@ -177,7 +177,7 @@ class RealBench:
         )
 
     def _spin(self, cpu: int) -> list[_measure.Worker]:
-        """Keep another core awake: an idle one makes clocks change."""
+        """Return a co-runner that keeps another core awake: an idle core makes clocks change."""
         cpus = [each for node in self.nodes() for each in node.cpus]
         others = self.one_per_core(tuple(sorted(cpus)))
         return [_measure.Worker(others[-1])] if len(others) > 1 and others[-1] != cpu else []
@@ -257,4 +257,5 @@ def _folder(folder: Path, size_bytes: int) -> list[str]:
 
 
 def _by_worker(samples: list[list[_measure.WorkerTraffic]], count: int) -> list[list[float]]:
+    """Return the bandwidths of the samples, GB/s, one list per worker."""
     return [[each[worker].gb_per_s for each in samples] for worker in range(count)]

@@ -1,8 +1,8 @@
 """The buffer prober: latency over region and block. A step shows a buffer of the device.
 
-A chase visits the lines of a block in turn and the blocks at random. Where a device reads blocks
-of 256 bytes into a buffer, lines after the first of a block come from the buffer: the latency per
-line falls until the block of the chase is that of the device. LENS calls the ratio amplification.
+A chase visits the lines of a block in turn and the blocks at random. If a device reads blocks of
+256 bytes into a buffer, the lines after the first of a block come from the buffer: the latency per
+line falls until the chase's block is as large as the device's. LENS calls the ratio amplification.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def _reads(probe: LensProbe, tables: dict[str, Any]) -> None:
             values.append(value)
             tables["read"].append({"region_bytes": region, "block_bytes": block, "value_ns": value})
         probe.row(size_name(region), values)
-    last = [row for row in tables["read"] if row["region_bytes"] == probe.largest_bytes]
+    largest_region = [row for row in tables["read"] if row["region_bytes"] == probe.largest_bytes]
     probe.say("")
     probe.say("Read amplification: ns of a line alone over ns of a line in a block, largest region")
     probe.say("(lines of a block are read in turn: what the processor prefetches of it counts too)")
     probe.table("block", ["x"])
-    for row in last:
-        ratio = last[0]["value_ns"] / row["value_ns"]
+    for row in largest_region:
+        ratio = largest_region[0]["value_ns"] / row["value_ns"]
         probe.row(size_name(row["block_bytes"]), [ratio], 2)
         tables["amplification"].append({"block_bytes": row["block_bytes"], "ratio": ratio})
 

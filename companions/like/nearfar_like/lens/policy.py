@@ -1,8 +1,8 @@
 """The policy prober: repeated stores to the same region, and stores in order.
 
-Overwrite: the same small region is stored over and over, every store with its fence timed. A device
-that moves worn blocks stalls now and then; the stalls stand out of the tail. Sequential persists by
-access size: where the device combines stores, the time per access steps at its block.
+Overwrite: stores to the same small region are repeated, each timed with its fence. A device that
+moves worn blocks stalls occasionally; the stalls appear in the tail. Sequential persists by access
+size: if the device combines stores, the time per access steps at the device's block size.
 """
 
 from __future__ import annotations
@@ -55,9 +55,14 @@ def _overwrite(probe: LensProbe, tables: dict[str, Any]) -> None:
             probe.note("single accesses are not timed here: the overwrite test is left out")
             return
         values = [float(value) for value in np.percentile(each_ns, PERCENTILES)]
-        at = np.flatnonzero(each_ns > MIN_STALL_RATIO * values[0])
-        every = float(np.median(np.diff(at))) if len(at) > 1 else None
-        row: list[float | None] = [*values, float(each_ns.max()), float(len(at)), every]
+        stalls = np.flatnonzero(each_ns > MIN_STALL_RATIO * values[0])
+        stores_between = float(np.median(np.diff(stalls))) if len(stalls) > 1 else None
+        row: list[float | None] = [
+            *values,
+            float(each_ns.max()),
+            float(len(stalls)),
+            stores_between,
+        ]
         probe.row(size_name(region), row, 0, 11)
         tables["overwrite"].append(
             {
@@ -68,8 +73,8 @@ def _overwrite(probe: LensProbe, tables: dict[str, Any]) -> None:
                     for percentile, value in zip(PERCENTILES, values, strict=True)
                 },
                 "max_ns": float(each_ns.max()),
-                "stalls": len(at),
-                "stores_between_stalls": every,
+                "stalls": len(stalls),
+                "stores_between_stalls": stores_between,
             }
         )
 

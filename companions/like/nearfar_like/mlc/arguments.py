@@ -114,7 +114,7 @@ def parse(words: list[str]) -> MlcArguments:
 
 
 def _split(words: list[str], parsed: MlcArguments) -> list[tuple[str, str | None]]:
-    """Move modes and the memory to `parsed`; return options with the text of their values."""
+    """Store mode and memory in `parsed`; return the other options with the text of their values."""
     letters: list[tuple[str, str | None]] = []
     rest = list(words)
     while rest:

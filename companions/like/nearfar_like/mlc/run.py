@@ -25,8 +25,8 @@ LLC_MULTIPLE = 4
 cache. MLC's defaults grow in the same way."""
 
 DELAY_LINES = 2
-"""Lines on the memory bus per delay. MLC's manual says "between requests"; its published tables of
-idle-clocked processors fall like 64 bytes per half a delay (Xeon Platinum 8180: 311 MB/s per thread
+"""Lines on the memory bus per delay. MLC's manual states a delay "between requests", but its
+published tables fit one line of 64 bytes per half a delay (Xeon Platinum 8180: 311 MB/s per thread
 at 1000 cycles of 2.5 GHz)."""
 
 PAUSE_BYTES = 2048
@@ -52,7 +52,7 @@ class MlcRun:
             self.say(line)
 
     def note(self, text: str) -> None:
-        """Print once a difference from the request."""
+        """Print a difference from the request, at most once."""
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"*** {text}")
@@ -130,13 +130,13 @@ class MlcRun:
 
     def latency_bytes(self) -> int:
         """Return the buffer of the latency thread."""
-        wanted = self.arguments.number("b")
-        return wanted or max(LATENCY_BYTES, LLC_MULTIPLE * self.bench.llc_bytes)
+        requested = self.arguments.number("b")
+        return requested or max(LATENCY_BYTES, LLC_MULTIPLE * self.bench.llc_bytes)
 
     def bandwidth_bytes(self, threads: int) -> int:
         """Return the buffer of each of `threads`."""
-        wanted = self.arguments.number("b")
-        return wanted or max(BANDWIDTH_BYTES, LLC_MULTIPLE * self.bench.llc_bytes // threads)
+        requested = self.arguments.number("b")
+        return requested or max(BANDWIDTH_BYTES, LLC_MULTIPLE * self.bench.llc_bytes // threads)
 
     def chase(self, cpu: int, place: BufferPlace, size_bytes: int) -> Chase:
         """Return the latency thread by the options."""
@@ -150,7 +150,7 @@ class MlcRun:
             size_bytes,
             sequential=not at_random,
             stride_bytes=stride,
-            # A window of the whole buffer is none.
+            # A window as large as the buffer has no effect.
             window_bytes=0 if window >= size_bytes else window,
             pages=arguments.pages,
             home_cpu=arguments.number("i"),
@@ -209,7 +209,7 @@ class MlcRun:
     # output
 
     def head(self, latency_bytes: int | None, bandwidth_bytes: int | None) -> None:
-        """Print sizes of buffers and how latency is measured."""
+        """Print the sizes of the buffers, and whether latency accesses are random."""
         if bandwidth_bytes is not None:
             size = mib(bandwidth_bytes)
             self.say(f"Using buffer size of {size}/thread, read and written")
@@ -249,6 +249,6 @@ def mb_per_s(values: Values, traffic: list[MlcTraffic]) -> dict[str, Any]:
 def each_mb_per_s(values: Values, traffic: list[MlcTraffic]) -> list[float]:
     """Return MB/s on the bus of each worker."""
     return [
-        1e3 * median(of_one) * kind.bus_factor
-        for of_one, kind in zip(values.gb_per_s, traffic, strict=True)
+        1e3 * median(rates) * kind.bus_factor
+        for rates, kind in zip(values.gb_per_s, traffic, strict=True)
     ]

@@ -40,7 +40,7 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
     held: list[_measure.Memory] = []
     results = []
     for _ in range(count):
-        # What is free changes meanwhile; the last block may no longer fit.
+        # Other programs may take memory meanwhile, so the last block may not fit.
         if held and room.available_bytes() * MAX_FREE_SHARE < BLOCK_BYTES:
             run.note(f"stopped after {len(held)} regions: other programs took the rest")
             break

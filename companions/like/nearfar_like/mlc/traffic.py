@@ -35,7 +35,7 @@ def _stores(name: str, title: str, loads: int, factor: float) -> MlcTraffic:
     return MlcTraffic(name, title, "mixed", "mixed-random", loads / (loads + 1), factor)
 
 
-def _nt(name: str, title: str, loads: int) -> MlcTraffic:
+def _nt_stores(name: str, title: str, loads: int) -> MlcTraffic:
     share = loads / (loads + 1)
     return MlcTraffic(name, title, "mixed-nt", "mixed-nt-random", share, non_temporal=True)
 
@@ -56,10 +56,10 @@ TYPES: dict[str, MlcTraffic] = {
             strided_kernel="nt-store-strided",
             non_temporal=True,
         ),
-        _nt("W7", "2:1 Read-Non Temporal Write", 2),
-        _nt("W8", "1:1 Read-Non Temporal Write", 1),
-        _nt("W9", "3:1 Read-Non Temporal Write", 3),
-        # Two loads from two buffers and a store to a third, past the caches and through them.
+        _nt_stores("W7", "2:1 Read-Non Temporal Write", 2),
+        _nt_stores("W8", "1:1 Read-Non Temporal Write", 1),
+        _nt_stores("W9", "3:1 Read-Non Temporal Write", 3),
+        # Two loads from two buffers and a store to a third: non-temporal (W10), ordinary (W11).
         MlcTraffic("W10", "2:1 Read-Non Temporal Write (stream triad)", "stream-triad-nt", "",
                 non_temporal=True),
         MlcTraffic("W11", "3:1 Reads-Writes (stream triad)", "stream-triad", "", None, 4 / 3),
@@ -94,11 +94,11 @@ def kernel_of(kind: MlcTraffic, *, random: bool, stride_bytes: int, where: str) 
         if random:
             raise CommandError(f"{where}: a stride and random order exclude each other")
         if not kind.strided_kernel:
-            able = ", ".join(
+            strided = ", ".join(
                 traffic_type.name for traffic_type in TYPES.values() if traffic_type.strided_kernel
             )
             raise CommandError(
-                f"{where}: a stride of more than 64 bytes is for the traffic types {able}, not "
+                f"{where}: a stride of more than 64 bytes is for the traffic types {strided}, not "
                 f"{kind.name}"
             )
         return kind.strided_kernel

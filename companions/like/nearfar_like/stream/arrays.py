@@ -1,8 +1,8 @@
 """STREAM's functions and the interface of their arrays.
 
-Elements are 64-bit integers, not doubles: the loads, stores and additions are as many and as wide,
-and results can be checked exactly. STREAM's arrays change roles from kernel to kernel; here every
-kernel's target is the last of its arrays, and what it read is checked to be unchanged.
+Elements are 64-bit integers, not doubles: loads, stores and additions have the same number and
+width, and results can be checked exactly. STREAM's arrays change roles from kernel to kernel; here
+every kernel writes the last of its arrays, and the arrays that it reads must remain unchanged.
 """
 
 from __future__ import annotations

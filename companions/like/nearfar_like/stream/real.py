@@ -73,7 +73,7 @@ class RealArrays:
     def prepare(self, elements: int) -> int:
         """Map the arrays; each thread has the same number of whole lines."""
         lines = -(-elements // (self.threads * ELEMENTS_PER_LINE))
-        # In-sequence kernels take lines by the eight.
+        # Sequential kernels process eight lines at a time.
         self._per_thread = max(lines, 8) * ELEMENTS_PER_LINE
         part = max(map(self._part_bytes, STREAM_FUNCTIONS.values()))
         total = part * self.threads
@@ -120,16 +120,16 @@ class RealArrays:
         for node, cpus in self._shares.items():
             words = _words(self._memories[node])
             for part, cpu in enumerate(cpus):
-                at = part * self._part_bytes(function) // ELEMENT_BYTES
-                bad = self._count(words, at, function)
-                if bad:
-                    mistakes.append(f"{function.name}: {bad} elements of CPU {cpu}'s part")
+                first = part * self._part_bytes(function) // ELEMENT_BYTES
+                wrong_count = self._count_wrong(words, first, function)
+                if wrong_count:
+                    mistakes.append(f"{function.name}: {wrong_count} elements of CPU {cpu}'s part")
         return mistakes
 
     def _visit_all(self, function: StreamFunction) -> None:
         """Run long enough for the slowest thread to visit every element.
 
-        Trials are limited by time: none of them visits every element of every part necessarily.
+        A trial ends after a given time, so it may not visit every element.
         """
         duration = 1.5 * self._pass_ns[function.kernel]
         while min(self._run(function, duration)) * duration < self._bytes(function):
@@ -160,11 +160,11 @@ class RealArrays:
         """Return bytes of a thread's part, whose end the kernel may leave unused."""
         return self._kernels[function.kernel].part_bytes(self._per_thread * ELEMENT_BYTES)
 
-    def _count(self, words: NDArray[np.uint64], at: int, function: StreamFunction) -> int:
-        """Return how many elements of a part have a wrong value."""
+    def _count_wrong(self, words: NDArray[np.uint64], first: int, function: StreamFunction) -> int:
+        """Return the number of wrong elements in the part that begins at word `first`."""
         size = self._per_thread
-        numbers = np.arange(at + 1, at + function.arrays * size + 1, dtype=np.uint64)
-        part = words[at : at + function.arrays * size]
+        numbers = np.arange(first + 1, first + function.arrays * size + 1, dtype=np.uint64)
+        part = words[first : first + function.arrays * size]
         source_count = (function.arrays - 1) * size
         expected = sum(
             (
@@ -173,8 +173,8 @@ class RealArrays:
             ),
             start=np.zeros(size, dtype=np.uint64),
         )
-        bad = np.count_nonzero(part[:source_count] != numbers[:source_count])
-        return int(bad + np.count_nonzero(part[source_count:] != expected))
+        wrong_sources = np.count_nonzero(part[:source_count] != numbers[:source_count])
+        return int(wrong_sources + np.count_nonzero(part[source_count:] != expected))
 
 
 def _words(memory: _measure.Memory) -> NDArray[np.uint64]:

@@ -41,7 +41,7 @@ def run(run: MlcRun) -> dict[str, Any]:
     plans = []
     for delay in _delays(run):
         if lines:
-            workers, kinds = _of_lines(run, lines, delay, latency_cpu)
+            workers, kinds = _workers_of_lines(run, lines, delay, latency_cpu)
         else:
             workers = run.workers(cpus, place, size, arguments.traffic, delay)
             kinds = [arguments.traffic] * len(workers)
@@ -50,7 +50,7 @@ def run(run: MlcRun) -> dict[str, Any]:
     run.say("")
     run.say("Measuring Loaded Latencies for the system")
     run.threads_line()
-    run.say(f"Using per-thread traffic of {path}" if lines else _using(arguments.traffic))
+    run.say(f"Using per-thread traffic of {path}" if lines else _traffic_line(arguments.traffic))
     run.lines(tables.loaded_head())
     rows = []
     for delay, workers, kinds in plans:
@@ -58,8 +58,8 @@ def run(run: MlcRun) -> dict[str, Any]:
         bandwidth = mb_per_s(values, kinds)
         latency = summed(values.ns, "ns") if chase else None
         if latency is not None:
-            # As MLC's, the bandwidth has the latency thread's own lines in it.
-            _add(bandwidth, 64e3 / latency["value_ns"])
+            # As in MLC, the bandwidth includes the latency thread's own lines.
+            _add_to_bandwidth(bandwidth, 64e3 / latency["value_ns"])
         run.say(
             tables.loaded_row(
                 delay, latency["value_ns"] if latency else 0.0, bandwidth["value_mb_per_s"]
@@ -90,13 +90,13 @@ def _threads(
     ]
 
 
-def _using(kind: MlcTraffic) -> str:
+def _traffic_line(kind: MlcTraffic) -> str:
     return f"Using {kind.title} traffic type"
 
 
-def _add(bandwidth: dict[str, Any], more: float) -> None:
+def _add_to_bandwidth(bandwidth: dict[str, Any], added_mb_per_s: float) -> None:
     for key in ("value_mb_per_s", "low_mb_per_s", "high_mb_per_s"):
-        bandwidth[key] += more
+        bandwidth[key] += added_mb_per_s
 
 
 def _latency_cpu(run: MlcRun) -> int:
@@ -133,7 +133,7 @@ def read_delays(path: Path) -> tuple[int, ...]:
     return tuple(delays)
 
 
-def _of_lines(
+def _workers_of_lines(
     run: MlcRun, lines: list[ThreadLine], delay: int, latency_cpu: int | None
 ) -> tuple[list[Worker], list[MlcTraffic]]:
     """Return the workers of a per-thread file; the latency thread's own CPU makes no traffic."""
@@ -154,7 +154,7 @@ def _of_lines(
                 "not possible with nearfar's kernels: write a line for each memory, with separate "
                 "CPUs",
             )
-        some = run.workers(
+        line_workers = run.workers(
             cpus,
             line.place,
             line.size_bytes,
@@ -163,8 +163,8 @@ def _of_lines(
             random=line.random,
             where=line.where,
         )
-        workers += some
-        kinds += [line.traffic] * len(some)
+        workers += line_workers
+        kinds += [line.traffic] * len(line_workers)
     if not workers:
         raise CommandError(
             f"-o {run.arguments.path('o')}: no CPU is left to make traffic: add lines, or use -T"
