@@ -2,6 +2,6 @@
 
 `mechanisms/` has one file per mechanism: `node` (another NUMA node), `contention` (a core that
 loads memory meanwhile) and `delays` (waits at the simulated misses of an instrumented program).
-Each is judged first: `probes` runs a chase, chains and a stream by the same mechanism and compares
-them with the far memory's profile.
+Each mechanism is tested first: `probes` runs a chase, chains and a stream with it and compares
+their times with the far memory's profile.
 """

@@ -1,4 +1,4 @@
-"""The emulation that options ask for."""
+"""Emulate a far memory as options specify."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ takes cache too and its strength cannot be set."""
 def emulate(
     options: EmulateOptions, say: Say = lambda _: None, *, stdout_to_stderr: bool = False
 ) -> Emulation:
-    """Run a program near and as if its memory, or what a plan puts far, were the far memory.
+    """Run a program near, then with its memory (or a plan's far objects) emulated as far.
 
-    Without --by, probes judge node, delays and contention in this order until one is faithful; if
-    none is, the one with the smallest error is used, and a caveat names the others. Where tracing
-    takes longer than the far memory, delays slow everything down by up to --slow-motion.
+    Without --by, probes test the mechanisms node, delays and contention in this order until one is
+    faithful. If none is, the mechanism with the smallest error is used, and a caveat names the
+    others. If tracing takes longer than the far memory would, delays slow the whole run down by a
+    factor of up to --slow-motion.
     """
     near = load(options.near, DeviceProfile)
     if near.measured is None:
@@ -95,7 +96,7 @@ def emulate(
 
 
 def _request(options: EmulateOptions, *, stdout_to_stderr: bool) -> ProfileRequest:
-    """Return the request of one run, with the cache that a core gets in near memory."""
+    """Return the request of one run, with the cache size that one core gets in near memory."""
     profiled = ProfileOptions(
         command=options.command,
         driver=options.driver,

@@ -1,4 +1,4 @@
-"""The run folder's file `emulation`: the cost of a line near and far, for the run time's delays.
+"""The file `emulation` of the run folder: line costs near and far, for the run time's delays.
 
 The layout is that of native/profile/runtime/emulation.hpp.
 """
@@ -64,21 +64,21 @@ class Settlement:
 
     @property
     def unpaid_ns(self) -> int:
-        """Unpaid time of all phases."""
+        """The sum of all phases' unpaid time."""
         return sum(self.unpaid_by_phase)
 
     def settled_ns(self, number: int) -> int:
-        """Return the waited and unpaid time of a phase; 0: no miss was settled in it."""
+        """Return the waited plus the unpaid time of a phase; 0: none of its misses was settled."""
         if number >= PHASES:
             return 0
         return self.waited_by_phase[number] + self.unpaid_by_phase[number]
 
 
 def costs(memory: MemoryCosts, ahead: bool) -> Array:
-    """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
+    """Return ns per line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
 
-    `ahead`: this core prefetches streams. The costs are those of one thread; the contention between
-    threads is that of this machine's memory.
+    `ahead`: this core prefetches streams. The costs are of one thread: contention between threads
+    occurs in this machine's memory during the run.
     """
     factors = np.geomspace(MIN_OVERLAP, MAX_OVERLAP, FACTORS)
     streams = StreamFetch(ahead)
@@ -96,10 +96,10 @@ def write(
     ahead: bool,
     slow_motion: float = 1.0,
 ) -> None:
-    """Write the file. `shares` are plain over traced time, 0..1, by number of phase.
+    """Write the file. `shares` are plain over traced time, 0..1, by phase number.
 
-    `ahead`: this core prefetches streams. Everything takes `slow_motion` (1 or more) times as long
-    as it would in the far memory.
+    `ahead`: this core prefetches streams. The whole run takes `slow_motion` (1 or more) times as
+    long as with the far memory.
     """
     keys = np.array(sorted(near_keys), dtype="u8")
     header = np.zeros(1, _HEADER)

@@ -1,4 +1,7 @@
-"""The share of tracing in a run with delays, and the slow motion that the run needs."""
+"""The share of tracing in a run with delays, and the slow motion that the run needs.
+
+Slow motion is the factor by which delays slow a whole run down, so that they can hide tracing.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ class DelayedRun:
 
 @dataclass(frozen=True)
 class PhaseGroups:
-    """A program's phases in groups that do the same work."""
+    """A program's phases, grouped by the work that they do."""
 
     names: Mapping[int, str]
     """Names by number of phase."""
@@ -73,10 +76,10 @@ class PhaseGroups:
         return shares
 
     def relevant(self, delayed: DelayedRun) -> list[str]:
-        """Return the groups that took enough of the run and had misses settled.
+        """Return the groups that took enough of the run and whose misses got delays.
 
-        The test is by group: if the far memory is hardly slower, a stream's phase waits only a few
-        milliseconds, and its share still determines its error.
+        Whole groups are tested, not phases: if the far memory is hardly slower than near, a phase
+        of a stream waits only a few milliseconds, but its share still determines its error.
         """
         total = {group: sum(times) for group, times in self.times(delayed.phases).items()}
         min_ns = MIN_PHASE_SHARE * sum(total.values())
@@ -91,7 +94,7 @@ class PhaseGroups:
         ]
 
     def share_change(self, before: Shares, after: Shares, delayed: DelayedRun) -> float:
-        """Return the largest relative change of a share of plain time, among relevant groups."""
+        """Return the largest relative change of a share of plain time over the relevant groups."""
         numbers = self.numbers()
         changes = [
             abs(after[number] / before[number] - 1.0)
@@ -104,10 +107,11 @@ class PhaseGroups:
     def slow_motion(
         self, plain: ProfiledRun, delayed: DelayedRun, assumed: Shares, actual: Shares, limit: float
     ) -> float:
-        """Return the slow motion that the program needs, at most `limit`; unchanged if it suffices.
+        """Return the slow motion that the program needs, at most `limit`.
 
-        `assumed` are the shares that the run used, `actual` those that it had, since tracing takes
-        longer with delays. The time in far memory is the measured time minus unpaid time.
+        The run's own slow motion is returned if it is large enough. `assumed` are the shares of
+        plain time that the run was given, `actual` those measured in it: tracing takes longer with
+        delays. The time in far memory is the measured time minus unpaid time.
         """
         present, numbers, settled = delayed.slow_motion, self.numbers(), delayed.settled
         measured = {g: sum(times) * present for g, times in self.times(delayed.phases).items()}
@@ -129,7 +133,7 @@ class PhaseGroups:
         return needed if must_rerun else present
 
     def without_waits(self, delayed: DelayedRun) -> ProfiledRun:
-        """Return a run with delays minus its waits: its time with tracing alone."""
+        """Return the run `delayed` without its waits: its time with tracing only."""
         slow, waited = delayed.slow_motion, delayed.settled.waited_by_phase
         by_name = {name: waited[n] for n, name in self.names.items() if n < PHASES}
         phases = {

@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class EmulationTarget:
-    """The memories to emulate, and how."""
+    """The memories to emulate, and settings of the emulation."""
 
     near: MemoryCosts
     far: MemoryCosts
@@ -66,7 +66,7 @@ class Mechanism(Protocol):
     """Whether it can run in slow motion."""
 
     def missing(self, target: EmulationTarget, executable: Path) -> str:
-        """Return why it cannot be used for this program; empty: it can."""
+        """Return why the mechanism cannot be used for this program; empty if it can."""
         ...
 
     def run(self, request: ProfileRequest, target: EmulationTarget, say: Say) -> EmulationTimes:
@@ -80,7 +80,7 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
 
 
 def check_ended(run: EmulationTimes | RunOutcome, command: Sequence[str]) -> None:
-    """Refuse the times of a program that failed."""
+    """Raise an error if the program failed: its times are not valid."""
     if run.failed:
         raise CommandError(
             f"{command[0]} {run.status} when it was emulated: its times are invalid, and nothing "

@@ -1,7 +1,7 @@
-"""Near memory as it is now: its profile's curve, scaled to what the probes take at this moment.
+"""Near memory's costs at this moment: its profile, scaled by the times of probes.
 
-A profile was measured some time ago, often under another load. The time of a batch of misses shows
-their overlap only if compared with what such misses take now: with near memory 20 % slower than its
+The profile was measured earlier, often under another load. The overlap of a batch of misses follows
+from its time compared with the present time of such misses. If near memory is 20 % slower than its
 profile, four chains look like three and would get the delays of three.
 """
 
@@ -25,14 +25,14 @@ minutes apart, differ by less (up to 15 % on virtual machines)."""
 
 @dataclass(frozen=True)
 class NearNow:
-    """Time of plain probes now over that of the near memory's profile."""
+    """Ratio of the times of plain probes to the times in the near memory's profile."""
 
     chains: Mapping[float, float]
     """Ratio by misses in flight; empty: not measured, and the profile is used as it is."""
     stream: float = 1.0
 
     def memory(self, near: MemoryCosts) -> MemoryCosts:
-        """Return near memory as it is now, for the pages of `near`."""
+        """Return the present costs of near memory, for the page size of `near`."""
         if not self.chains:
             return near
         counts = np.log2(np.array(sorted(self.chains)))
@@ -41,8 +41,8 @@ class NearNow:
         ratios = np.exp2(np.interp(np.log2(near.chain_counts), counts, np.log2(factors)))
         costs = np.minimum.accumulate(near.chain_costs_ns * ratios)
         stream_ns = near.core_stream_ns * self.stream
-        # All cores together get at least the bandwidth that one core gets now. With the profile of
-        # a busy moment, the bandwidth time of a stream could exceed the stream's time.
+        # All cores together have at least the bandwidth of one core. If the profile was measured
+        # on a busy machine, the bandwidth time of a stream could exceed the stream's time.
         read_ns = (min(near.read_ns[0], float(costs[-1])), min(near.read_ns[1], stream_ns))
         return replace(
             near,
@@ -60,7 +60,7 @@ class NearNow:
         )
 
     def caveats(self) -> list[str]:
-        """Return a caveat where the profile is of another machine, or this one is busy."""
+        """Return a caveat if near memory's times differ from its profile."""
         worst = max(self.chains.values(), key=lambda factor: abs(np.log(factor)), default=1.0)
         if abs(worst - 1.0) <= MAX_CHANGE:
             return []
@@ -75,7 +75,7 @@ UNKNOWN = NearNow({})
 
 
 def near_now(near: MemoryCosts, runs: Sequence[Mapping[str, float]]) -> NearNow:
-    """Return the ratios by ns per line of each probe in plain runs."""
+    """Return the ratios, from the ns per line of each probe in plain runs."""
     medians = {name: median(run[name] for run in runs) for name in (*CHAINS, STREAM)}
     return NearNow(
         {count: medians[name] / near.cost_ns(count) for name, count in CHAINS.items()},

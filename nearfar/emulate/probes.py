@@ -1,4 +1,4 @@
-"""The error of a mechanism: a chase, chains and a stream run by it, against the far profile."""
+"""The error of a mechanism: it runs a chase, chains and a stream; the far profile has the truth."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ FEW_LINES = 16
 
 @dataclass(frozen=True)
 class ProbeRound:
-    """One run of the probes by a mechanism, between two plain runs."""
+    """One run of the probes with a mechanism, between two plain runs."""
 
     times: EmulationTimes
     before: Mapping[str, float]
@@ -69,13 +69,13 @@ class ProbeRound:
 
     @property
     def drift(self) -> float:
-        """The largest change of a probe."""
+        """The largest relative change of a probe's time between the plain runs."""
         return max(abs(self.after[name] / ns - 1.0) for name, ns in self.before.items())
 
 
 @dataclass(frozen=True)
 class ProbeResults:
-    """Probes of a mechanism, the slow motion that they needed, and near memory meanwhile."""
+    """Probes of a mechanism, the slow motion that they needed, and near memory's state."""
 
     probes: list[Probe]
     slow_motion: float = 1.0
@@ -89,7 +89,7 @@ class ProbeResults:
         return worst(self.probes)
 
     def caveats(self) -> list[str]:
-        """Return caveats where near memory differs from its profile, or drifted."""
+        """Return caveats if near memory differs from its profile or drifted."""
         if self.drift <= MAX_DRIFT:
             return self.now.caveats()
         return [
@@ -100,10 +100,10 @@ class ProbeResults:
 
 
 def steadiest(run_round: Callable[[float], ProbeRound], slow_motion: float) -> list[ProbeRound]:
-    """Run until `ROUNDS` rounds have hardly any drift, or all rounds, and return the steadiest.
+    """Run rounds until `ROUNDS` of them have little drift or the limit is reached.
 
-    Plain runs alone decide which, never the error of a round. Each round begins with the slow
-    motion that the last one needed.
+    Return the `ROUNDS` rounds with the least drift, which depends on plain runs only, never on a
+    round's error. Each round starts with the slow motion that the last round needed.
     """
     rounds: list[ProbeRound] = []
     while sum(r.drift <= MAX_DRIFT for r in rounds) < ROUNDS and len(rounds) < MAX_ROUNDS:
@@ -112,24 +112,24 @@ def steadiest(run_round: Callable[[float], ProbeRound], slow_motion: float) -> l
 
 
 def progress(number: int) -> str:
-    """Return the line that announces a round."""
+    """Return the progress line of a round."""
     if number <= ROUNDS:
         return f"probes, round {number} of {ROUNDS}"
     return f"probes, round {number} of at most {MAX_ROUNDS}: near memory drifted in an earlier one"
 
 
 def target_ns(memory: MemoryCosts, name: str) -> float:
-    """Return the time of a probe's line in a memory by its profile, ns."""
+    """Return ns per line of a probe in `memory`, from the memory's profile."""
     if name == "stream":
         return memory.core_stream_ns
     return memory.cost_ns(float(name.removeprefix("chains-")) if name != "chase" else 1.0)
 
 
 def in_huge_pages(target: EmulationTarget) -> EmulationTarget:
-    """Return the target in pages of 2 MiB, where this machine gives them to programs that ask.
+    """Return the target with pages of 2 MiB, if this machine gives them to programs on request.
 
-    Page walks depend on the program's pages and on what else the caches hold, not on the far
-    memory: without them, the probes judge the time of a line of the far memory.
+    The cost of page walks depends on the program's pages and on the content of the caches, not on
+    the far memory. Huge pages avoid page walks, so that probes test the far memory only.
     """
     near = target.near.device
     setting = near.measured.environment.get("transparent_huge_pages", "") if near.measured else ""
@@ -142,13 +142,12 @@ def in_huge_pages(target: EmulationTarget) -> EmulationTarget:
 def judge(
     mechanism: Mechanism, request: ProfileRequest, target: EmulationTarget, say: Say
 ) -> ProbeResults:
-    """Emulate the probes with everything far, and return how well they meet the far memory.
+    """Run the probes with all data far, and return their errors against the far memory.
 
     The probes use huge pages if available. If tracing takes too long for a probe, the mechanism
-    raises the slow motion, and the rounds that follow use it. The median of several rounds counts,
-    because memory of a shared machine differs by several percent from run to run. A mechanism that
-    slows a plain run down gets a plain run before and after, and a round in which these differ is
-    repeated.
+    raises the slow motion for the following rounds. The result is the median of several rounds,
+    because the memory of a shared machine varies by several percent. If the mechanism slows a plain
+    run down, a plain run comes before and after it, and a round in which these differ is repeated.
     """
     target = replace(target, placements=(), group_of=kernel_of)
     with owned_folder("nearfar-probes-", None) as folder:
@@ -191,7 +190,7 @@ def judge(
 
 
 def _gets_huge_pages(request: ProfileRequest, plain: Build) -> bool:
-    """Return whether the probes' region is in pages of 2 MiB; a machine may have none left."""
+    """Return whether the probes' region gets pages of 2 MiB; the machine may have none free."""
     program, region_bytes, _ = request.job.command
     command = [program, region_bytes, str(FEW_LINES)]
     few = replace(request, job=replace(request.job, command=command))
@@ -200,7 +199,7 @@ def _gets_huge_pages(request: ProfileRequest, plain: Build) -> bool:
 
 
 def _probe_request(request: ProfileRequest, probes: Path) -> ProfileRequest:
-    """Return a request that runs the program `probes` in place of the profiled one."""
+    """Return `request` with the program `probes` instead of the profiled program."""
     region_bytes = max(CACHES * request.cache_bytes, MIN_REGION_BYTES)
     job = replace(
         request.job,
@@ -214,7 +213,7 @@ def _probe_request(request: ProfileRequest, probes: Path) -> ProfileRequest:
 
 
 def _per_line(phases: Mapping[str, PhaseTime]) -> dict[str, float]:
-    """Return ns per line of each probe: the median of its parts."""
+    """Return ns per line of each probe: the median of its phases."""
     parts: dict[str, list[float]] = {name: [] for name in NAMES}
     for name, phase in phases.items():
         if (kernel := kernel_of(name)) in parts and phase.operations:
@@ -223,7 +222,7 @@ def _per_line(phases: Mapping[str, PhaseTime]) -> dict[str, float]:
 
 
 def kernel_of(phase: str) -> str:
-    """Return the probe that a phase is a part of."""
+    """Return the name of the probe to which a phase belongs."""
     return phase.partition(".")[0]
 
 

@@ -38,7 +38,7 @@ def times_of(near: ProfiledRun, emulated: ProfiledRun, caveats: list[str]) -> Em
 
 
 def plain_build_of(request: ProfileRequest, folder: Path) -> Build:
-    """Return the plain build: the twin, the one named, or the program as it is."""
+    """Return the plain build: the twin, the build that options name, or the program itself."""
     executable = find_executable(request.job.command[0])
     if request.plain is not None or twin.is_instrumented(executable):
         return plain_build(executable, request.plain, folder)

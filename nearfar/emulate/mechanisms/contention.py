@@ -1,4 +1,4 @@
-"""Contention: another core loads memory meanwhile, and takes last-level cache with it."""
+"""Contention: another core loads memory during the run and occupies last-level cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REGION_BYTES = 256 << 20
 
 @MECHANISMS.register("contention")
 class Contention:
-    """Sequential stores of one other core: of all that one core can do, they slow others most."""
+    """Sequential stores of another core, the access pattern that slows other cores most."""
 
     slows_down: ClassVar[bool] = False
 

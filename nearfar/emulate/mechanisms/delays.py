@@ -45,7 +45,7 @@ MAX_NAMES = 5
 
 
 def fix_addresses() -> None:
-    """Switch off address randomisation for the next program, so that sites keep their keys."""
+    """Disable address randomisation for the next program, so that sites keep their keys."""
     ctypes.CDLL(None).personality(_ADDR_NO_RANDOMIZE)
 
 
@@ -72,7 +72,7 @@ class _NearObjects:
 
 @MECHANISMS.register("delays")
 class Delays:
-    """Batches of misses are settled by the arithmetic of the model `inversion`."""
+    """Adds waits to batches of misses, computed as in the model `inversion`."""
 
     slows_down: ClassVar[bool] = True
 
@@ -84,7 +84,7 @@ class Delays:
         return "delays need a program built by `nearfar cc` or `nearfar c++`"
 
     def run(self, request: ProfileRequest, target: EmulationTarget, say: Say) -> EmulationTimes:
-        """Run plain, traced without delays (its cost is taken off), and with delays."""
+        """Run plain, then traced without delays (to subtract the cost of tracing), then delayed."""
         request = replace(request, repetitions=1, source=_AtFixedAddresses())
         gathered = gather_runs(request, lambda text: say(text.replace(" of 2", " of 3")))
         plain, traced = gathered.plain_runs[0], gathered.instrumented
@@ -115,10 +115,11 @@ def _delay(
     near: _NearObjects,
     say: Say,
 ) -> DelayedRun:
-    """Run with delays, again where tracing takes longer in that run than was assumed.
+    """Run with delays; repeat the run if tracing took longer than was assumed.
 
-    Waits let other processes into the caches, so tracing takes longer with them than without; then
-    waits are shorter, so one repetition may not be enough.
+    During waits other processes use the caches, so tracing takes longer in a run with delays. A
+    repetition has shorter waits, which change the time of tracing again, so one repetition may not
+    be enough.
     """
     plain, groups = gathered.plain_runs[0], PhaseGroups(gathered.phase_numbers, target.group_of)
     shares = groups.shares(plain, gathered.instrumented)
@@ -186,7 +187,7 @@ def _near_objects(gathered: GatheredRuns, placements: Sequence[Placement]) -> _N
 
 
 def _matches(identity: Identity, others: Mapping[int, Identity]) -> set[int]:
-    """Return the numbers of objects with this identity, at the depth of sites that both have."""
+    """Return the numbers of objects with this identity; sites match to their common depth."""
     matches = {}
     for number, other in others.items():
         depth = min(len(identity.sites), len(other.sites))

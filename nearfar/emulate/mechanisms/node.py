@@ -16,7 +16,7 @@ from nearfar.run.process_memory import set_mempolicy
 
 @MECHANISMS.register("node")
 class FarNode:
-    """All memory on another node that has memory; one without CPUs if there is one."""
+    """All memory on another NUMA node, preferably a node without CPUs."""
 
     slows_down: ClassVar[bool] = False
 
@@ -43,7 +43,7 @@ class FarNode:
 
 
 def far_node(target: EmulationTarget) -> int | None:
-    """Return a node other than the near one that has memory, one without CPUs first."""
+    """Return another node with memory, preferably without CPUs; None: there is no such node."""
     others = [node for node in target.machine.nodes if node != target.machine.node]
     with_memory = [node for node in others if topology.node_memory_bytes(node)[0]]
     return min(with_memory, key=lambda node: len(topology.node_cpus(node)), default=None)
