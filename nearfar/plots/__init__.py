@@ -1,4 +1,4 @@
-"""Pictures of a measured memory: one kind a file, found by the registry."""
+"""Pictures of a measured memory: one file for each kind, found by the registry."""
 
 from nearfar.plots._data import PICTURES, Drawing, Panel
 from nearfar.plots._draw import ENDINGS, check_ending, panels_of, plot, plot_drawing

@@ -1,4 +1,4 @@
-"""Axes that people can read: sizes as 4 KiB, times as 1.5 us, legends below, not over data."""
+"""Axes with readable units (4 KiB, 1.5 us), and legends below the data."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def size_axis(axes: Axes, low: float, high: float) -> None:
 
 
 def time_axis(axes: Axes, values_ns: list[float]) -> None:
-    """Make y a logarithmic axis of times that holds `values_ns`, labelled at 1, 2 and 5."""
+    """Make y a logarithmic axis of times that covers `values_ns`, labelled at 1, 2 and 5."""
     log_axis(axes, "y", values_ns)
     axes.yaxis.set_major_formatter(lambda value, _: format_ns(value))
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
-    """Make an axis logarithmic; the wider its range, the fewer ticks a decade has."""
+    """Make an axis logarithmic, with fewer ticks per decade for a wider range."""
     positive = [value for value in values if value > 0]
     decades = math.log10(max(positive) / min(positive)) if positive else 1.0
     getattr(axes, f"set_{which}scale")("log")
@@ -64,7 +64,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"], values: list[float]) -> None:
         axis.set_minor_locator(NullLocator())
     axis.set_major_formatter("{x:g}")
     if positive and decades < 0.3:
-        # Less than a factor of two: room around it, or noise would look like a cliff.
+        # A range below a factor of two is widened, or noise would look like a cliff.
         middle = math.sqrt(max(positive) * min(positive))
         getattr(axes, f"set_{which}lim")(middle / 2, middle * 2)
 
@@ -91,7 +91,7 @@ def mark_knee(
 ) -> None:
     """Draw a vertical line at `at` with its interval shaded and `text` along it at the top.
 
-    Curves of memory rise to the right: the upper left of a knee is free of data.
+    Curves of memories rise to the right, so the area to the upper left of a knee has no data.
     """
     if low is not None and high is not None and low < high:
         axes.axvspan(low, high, color="0.5", alpha=0.15, lw=0)

@@ -1,4 +1,4 @@
-"""Data to draw of one memory, panels of a picture, and the registry of pictures."""
+"""The data of one memory to draw, the panels of a picture, and the registry of pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PICTURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.plots",
 
 @dataclass(frozen=True)
 class Drawing:
-    """One memory: its profile and, where they were kept, samples, evidence and joint limits."""
+    """One memory: its profile and, if stored, samples, evidence and joint limits."""
 
     device: DeviceProfile
     records: Sequence[SampleRecord] = ()

@@ -34,7 +34,7 @@ MAX_PANELS = 60
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a picture whose ending matplotlib has no writer for."""
+    """Refuse a file name ending that matplotlib cannot write."""
     if path.suffix.lower() not in ENDINGS:
         raise NearfarError(f"cannot draw {path}: its name must end in {', '.join(ENDINGS)}")
 
@@ -48,10 +48,10 @@ def plot(
     joint_limits: Sequence[JointLimit] = (),
     kinds: Sequence[str] = (),
 ) -> list[str]:
-    """Draw all that there is of `device` to `path` and return the panels' titles.
+    """Draw all data of `device` to `path` and return the panels' titles.
 
-    `records` are samples (of a store or a Parquet file), `evidence` what inference gave;
-    `kinds` names the kinds to draw, empty: all. The ending chooses the format.
+    `records` are samples (of a store or a Parquet file), `evidence` is the result of inference.
+    `kinds` names the kinds to draw; empty: all. The ending of `path` determines the format.
     """
     return plot_drawing(Drawing(device, records, evidence or {}, joint_limits), path, kinds)
 
@@ -70,7 +70,7 @@ def plot_drawing(drawing: Drawing, path: Path, kinds: Sequence[str] = ()) -> lis
     columns = min(COLUMNS, len(shown))
     rows = math.ceil(len(shown) / columns)
     width, height = PANEL_INCHES[0] * columns, PANEL_INCHES[1] * rows + 0.5
-    # Pads in inches: headings of one row stay off the legends of the row above.
+    # Pads, in inches, separate the headings of a row from the legends of the row above.
     layout = ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.1)
     figure = Figure(figsize=(width, height), layout=layout)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()

@@ -1,4 +1,4 @@
-"""Bandwidth over threads, and over the size of an access; along a line nothing else changes."""
+"""Bandwidth over threads and over access size; a line varies only one of the two."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER: dict[Key, Key] = {"threads": "access_bytes", "access_bytes": "threads"}
 
 @PICTURES.register("bandwidth")
 def panels(drawing: Drawing) -> list[Panel]:
-    """Return up to two panels: by threads (of one access size), by access size (of one count)."""
+    """Return up to two panels: by threads (one access size), by access size (one thread count)."""
     drawn = []
     by_threads = _lines(drawing.device.bandwidth, "threads")
     if by_threads:
@@ -29,10 +29,10 @@ def panels(drawing: Drawing) -> list[Panel]:
 
 
 def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[BandwidthFigure]]:
-    """Return lines of figures over `key` by their label, one for each kind of access.
+    """Return a line of figures over `key` for each kind of access, by the line's label.
 
-    A kind's line is at the value of the other key that has the most figures; of several with as
-    many, the one with the greatest bandwidth. Lines of one figure are left out.
+    The line has a fixed value of the other key: the value with the most figures or, of several
+    such values, the one with the greatest bandwidth. Lines of one figure are left out.
     """
     kinds: dict[tuple[str, str, int | None], dict[int | None, dict[int, BandwidthFigure]]] = {}
     for figure in figures:
@@ -41,7 +41,7 @@ def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[Bandwidth
             continue
         kind = kinds.setdefault((figure.pattern, figure.operation, figure.stride_bytes), {})
         line = kind.setdefault(getattr(figure, OTHER[key]), {})
-        # Of several of the same, the first: a device's file lists what it trusts most first.
+        # The first of several equal settings: a device's file lists the most trusted figure first.
         line.setdefault(at, figure)
     lines = {}
     for (pattern, operation, stride), kind in sorted(kinds.items(), key=str):
@@ -58,7 +58,7 @@ def _most(line: dict[int, BandwidthFigure]) -> float:
 
 
 def fixed_text(key: Key, value: int | None) -> str:
-    """Return a label's part for the `key` that a line fixes; sequential accesses have no size."""
+    """Return the label's text for the fixed `key`; sequential accesses have no access size."""
     if key == "access_bytes":
         return f", {_axes.size_text(value)}" if value else ""
     if value is None:

@@ -1,7 +1,7 @@
-"""Evidence of each inference: the samples, and the profile's answer.
+"""Pictures of the evidence of each inference: the samples, and the profile's answer.
 
-Evidence carries the knees that an inference considered, confirmed or not. The profile alone says
-which of them became an answer, so a picture and its profile cannot disagree.
+Evidence contains all knees that an inference considered. Only the profile determines which knees
+are drawn as confirmed, so a picture and its profile always agree.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _y_axis(axes: Axes, y: NDArray[np.float64]) -> None:
 
 
 def _note(answer: EvidenceAnswer) -> str:
-    """Return the note: text without a mark, and why something is not seen."""
+    """Return the note: the answer's text without a mark, and why something was not seen."""
     lines = [answer.text] if answer.text else []
     if answer.not_seen:
         lines.append(f"not seen: {answer.not_seen}")
@@ -185,7 +185,7 @@ def _interleave(name: str, evidence: Evidence, device: DeviceProfile) -> Evidenc
     )
     kernel = name.partition("-")[2]
     why = _why(device, "interleave")
-    # Reasons of all kernels tried, each after its kernel's name, are one text.
+    # One text has the reasons of all tried kernels, each after the kernel's name.
     for reason in re.split(r"; (?=[a-z-]+: )", why):
         if reason.startswith(f"{kernel}: "):
             why = reason.removeprefix(f"{kernel}: ")

@@ -14,7 +14,7 @@ from nearfar.plots._data import PICTURES, Drawing, Panel
 
 @PICTURES.register("latency")
 def panels(drawing: Drawing) -> list[Panel]:
-    """Return a panel of reads and one of writes, each if there are two regions of a kind."""
+    """Return a panel of reads and one of writes, each only if a line has two regions."""
     device = drawing.device
     drawn = []
     for title, chosen in (
@@ -45,7 +45,7 @@ class _Painter:
         for number, (label, line) in enumerate(self.lines.items()):
             x = [float(f.region_bytes or 0) for f in line]
             y = [f.value_ns for f in line]
-            # Overlapping lines stay visible: those below are wider.
+            # Lower lines are wider, so that overlapping lines stay visible.
             width = 1.3 + 0.7 * (len(self.lines) - 1 - number)
             (drawn,) = axes.plot(x, y, marker="o", ms=2 + width, lw=width, label=label)
             low = [f.value_ns if f.low_ns is None else f.low_ns for f in line]
@@ -83,9 +83,9 @@ class _Painter:
 
 
 def _lines(figures: Iterable[LatencyFigure]) -> dict[str, list[LatencyFigure]]:
-    """Return figures with a region by what they are of, smallest region first.
+    """Return the figures that have a region, by kind of access, smallest region first.
 
-    Of several of one region the first counts: a device's file lists what it trusts most first.
+    Only the first figure of a region is kept: a device's file lists the most trusted figure first.
     """
     lines: dict[str, dict[int, LatencyFigure]] = {}
     for figure in figures:

@@ -1,4 +1,4 @@
-"""The bandwidth-latency family: what an access takes while others draw bandwidth."""
+"""Loaded latency: the time of an access while other cores use bandwidth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIN_BEYOND = 5
 
 @PICTURES.register("loaded")
 def panels(drawing: Drawing) -> list[Panel]:
-    """Return a panel of all curves for each instruction, and one for each curve's percentiles."""
+    """Return a panel of all curves for each instruction, and a panel of each curve's tail."""
     drawn = []
     curves = drawing.device.loaded_latency
     whole = [curve for curve in curves if curve.threads is None and curve.pattern == "sequential"]
@@ -51,7 +51,7 @@ def panels(drawing: Drawing) -> list[Panel]:
 
 
 def _called(instruction: str) -> str:
-    """Return what is timed, for a heading."""
+    """Return what `instruction` times, for a heading."""
     return "Loads" if instruction == "load" else instruction
 
 

@@ -1,4 +1,4 @@
-"""The read/write plane: traffic over its share of reads, by threads and by access size."""
+"""The read/write plane: bandwidth by read share, and by threads or access size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_CELLS = 150
 
 @PICTURES.register("plane")
 def panels(drawing: Drawing) -> list[Panel]:
-    """Return a panel for each pattern and each of threads and access sizes that vary."""
+    """Return a panel for each pattern, by threads and by access size, if these vary."""
     drawn = []
     patterns: tuple[Pattern, ...] = ("sequential", "random")
     keys: tuple[tuple[Key, str], ...] = (("threads", "threads"), ("access_bytes", "access size"))
@@ -37,10 +37,10 @@ def panels(drawing: Drawing) -> list[Panel]:
 
 
 def _plane(figures: list[BandwidthFigure], key: Key) -> tuple[int | None, Plane]:
-    """Return traffic at each (read share, key), all else the same; empty without mixtures.
+    """Return (value of the other key, GB/s at each (read share, `key`)).
 
-    All else is the access size (of a plane of sizes: the threads) that has most mixtures, and
-    how many bytes or threads that is comes first.
+    The other key (access size for threads, threads for access size) is fixed at the value that has
+    the most mixtures. The plane is empty if there are too few mixtures.
     """
     mixed: dict[int | None, int] = {}
     for figure in figures:
@@ -53,7 +53,7 @@ def _plane(figures: list[BandwidthFigure], key: Key) -> tuple[int | None, Plane]
     plane: Plane = {}
     for figure in figures:
         at = getattr(figure, key)
-        # Of both the payload is all the traffic; an ordinary store's is not, and is a mixture.
+        # Payload is all the traffic of reads and nt-stores; ordinary stores also read lines.
         share = {"read": 1.0, "nt-store": 0.0, "mixed": figure.read_share}.get(figure.operation)
         if at is not None and share is not None and getattr(figure, OTHER[key]) == fixed:
             place = (share, at)

@@ -1,4 +1,4 @@
-"""Splits of joint limits: what two competing copies get for every split of the threads."""
+"""Joint limits: the bandwidths of two competing copies for every split of the threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _painter(limit: JointLimit, splits: list[Split]) -> Callable[[Axes], None]:
         first = [split.gb_per_s[0] for split in ordered]
         second = [split.gb_per_s[1] for split in ordered]
         copies = ordered[0].copies
-        # With one name twice the legend would not tell the two apart.
+        # Equal names would make the two lines indistinguishable in the legend.
         names = copies if copies[0] != copies[1] else (f"{copies[0]} (1st)", f"{copies[1]} (2nd)")
         axes.bar(places, first, width=0.75, label=names[0])
         axes.bar(places, second, width=0.75, bottom=first, label=names[1])

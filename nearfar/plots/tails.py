@@ -1,4 +1,4 @@
-"""Tails of single accesses: how many take longer than a time, one line a point measured."""
+"""Tails of single accesses: the share that takes longer than a time, a line for each point."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ KERNELS = {
 
 
 def _timed(kernel: str) -> str:
-    """Return what a kernel times, as text."""
+    """Return the text for the access that a kernel times."""
     if kernel in KERNELS:
         return KERNELS[kernel]
     if kernel.startswith("persist-"):
@@ -60,7 +60,7 @@ def _timed(kernel: str) -> str:
 
 
 def tail_of(records: list[SampleRecord]) -> Tail:
-    """Return the complementary distribution of all single accesses of `records`."""
+    """Return (times in ns, share of accesses that take longer), sorted by time."""
     values, weights = [], []
     for record in records:
         each = record.sample.each_ns
@@ -69,7 +69,7 @@ def tail_of(records: list[SampleRecord]) -> Tail:
             values.append(np.asarray(each, np.float64))
             weights.append(np.ones(each.size))
         elif summary is not None and summary.count:
-            # The bulk by its quantiles, each for as many accesses as lie between two of them.
+            # Each quantile of the bulk represents the accesses between two quantiles.
             bulk = summary.quantiles_ns[: int(summary.quantiles_ns.size * 0.99)]
             share = (summary.count - summary.tail_ns.size) / bulk.size
             values += [bulk.astype(np.float64), summary.tail_ns.astype(np.float64)]
@@ -114,7 +114,7 @@ def _painter(points: dict[SamplePoint, list[SampleRecord]]) -> Callable[[Axes], 
 
 
 def _thinned(times: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return indices of at most some 2000 points, evenly spaced on the logarithmic axis."""
+    """Return the indices of about 2000 points, evenly spaced on the logarithmic share axis."""
     if times.size <= 2000:
         return np.arange(times.size)
     ranks = np.geomspace(beyond[-1], beyond[0], 2000)
@@ -122,7 +122,7 @@ def _thinned(times: NDArray[np.float64], beyond: NDArray[np.float64]) -> NDArray
 
 
 def _names(points: list[SamplePoint]) -> dict[SamplePoint, str]:
-    """Name points by the fields in which they differ."""
+    """Return a name for each point, made of the fields in which the points differ."""
     words: dict[str, Callable[[SamplePoint], str]] = {
         "region_bytes": lambda point: _axes.size_text(point.region_bytes),
         "page_bytes": lambda point: f"{_axes.size_text(point.page_bytes)} pages",
@@ -142,7 +142,7 @@ def _names(points: list[SamplePoint]) -> dict[SamplePoint, str]:
     varying = [key for key in words if len({getattr(point, key) for point in points}) > 1]
     shown = [key for key in varying if key != "accesses"] or ["region_bytes"]
     if len({tuple(getattr(point, key) for key in shown) for point in points}) < len(points):
-        # Runs of growing length of one kind differ only in their accesses.
+        # Runs of growing length differ only in their number of accesses.
         shown.append("accesses")
     return {
         point: ", ".join(filter(None, (words[key](point) for key in shown))) for point in points
