@@ -46,40 +46,43 @@ def bench(
     With `output`, finished runs are saved next to it, and an interrupted experiment continues from
     there. Raise NearfarError if no cell can run on this machine or content was wrong.
     """
-    experiment = _here(experiment)
-    with contextlib.closing(FinishedRuns(experiment, output)) as kept:
-        result = _bench(experiment, kept, progress)
+    experiment = _for_this_machine(experiment)
+    with contextlib.closing(FinishedRuns(experiment, output)) as finished:
+        result = _run_and_summarise(experiment, finished, progress)
         if output is not None:
             save(result, output)
-        kept.finish()
+        finished.finish()
     return result
 
 
-def _bench(experiment: Experiment, kept: FinishedRuns, progress: Progress | None) -> BenchResult:
+def _run_and_summarise(
+    experiment: Experiment, finished: FinishedRuns, progress: Progress | None
+) -> BenchResult:
+    """Run everything that `finished` does not contain yet, and summarise all runs."""
     planned, left_out = _plan(experiment)
     rounds = _rounds(experiment, planned)
     total = len(rounds)
     failed: dict[int, str] = {}
     for done, (cell, round_, mode) in enumerate(rounds):
-        if cell in failed or (cell, round_, mode) in kept.runs:
+        if cell in failed or (cell, round_, mode) in finished.runs:
             continue
-        each = planned[cell]
+        planned_cell = planned[cell]
         if progress is not None:
-            progress(done, total, cell_text(each.cell))
+            progress(done, total, cell_text(planned_cell.cell))
         try:
-            line = run(experiment.kind, each.arguments, each.memory, mode)
+            line = run(experiment.kind, planned_cell.arguments, planned_cell.memory, mode)
         except NearfarError as error:
-            # A requirement that is missing for one cell must not stop the others.
+            # If the machine lacks something for one cell, the others still run.
             if error.exit_code is not ExitCode.MACHINE_LACKS or len(planned) == 1:
                 raise
             failed[cell] = str(error)
-            left_out.append(f"{cell_text(each.cell)}: {error}")
+            left_out.append(f"{cell_text(planned_cell.cell)}: {error}")
             continue
-        kept.add(cell, round_, mode, line)
+        finished.add(cell, round_, mode, line)
     if len(failed) == len(planned):
         raise NearfarError(f"nothing could be run: {left_out[0]}", ExitCode.MACHINE_LACKS)
     lines: dict[int, dict[Mode, list[WorkloadRun]]] = {}
-    for (cell, _, mode), line in sorted(kept.runs.items()):
+    for (cell, _, mode), line in sorted(finished.runs.items()):
         if cell not in failed:
             lines.setdefault(cell, {}).setdefault(mode, []).append(line)
     return summarise(
@@ -95,7 +98,7 @@ def cell_text(cell: dict[str, str]) -> str:
     return ", ".join(f"{key} {value}" for key, value in cell.items()) or "the one cell"
 
 
-def _here(experiment: Experiment) -> Experiment:
+def _for_this_machine(experiment: Experiment) -> Experiment:
     """Check the experiment against the kind's parameters; resolve ``every`` memory."""
     kind = find_kind(experiment.kind)
     if kind.needs:
@@ -120,27 +123,28 @@ def _here(experiment: Experiment) -> Experiment:
 
 
 def _plan(experiment: Experiment) -> tuple[list[_PlannedCell], list[str]]:
+    """Return the cells that this machine can run, and why it cannot run the others."""
     planned, left_out = [], []
-    problems: dict[str, NearfarError] = {}
+    errors: dict[str, NearfarError] = {}
     for cell in cells(experiment):
         arguments = {**experiment.arguments, **cell}
         _check_threads(arguments)
-        word = arguments.pop("memory", DEFAULT_MEMORY)
+        memory_word = arguments.pop("memory", DEFAULT_MEMORY)
         try:
-            planned.append(_PlannedCell(cell, arguments, find_memory(word)))
+            planned.append(_PlannedCell(cell, arguments, find_memory(memory_word)))
         except NearfarError as error:
             if error.exit_code is not ExitCode.MACHINE_LACKS:
                 raise
-            if word not in problems:
+            if memory_word not in errors:
                 left_out.append(str(error))
-            problems[word] = error
+            errors[memory_word] = error
     if not planned:
-        raise next(iter(problems.values()))
+        raise next(iter(errors.values()))
     return planned, left_out
 
 
 def _check_threads(arguments: dict[str, str]) -> None:
-    """Refuse too many threads; the executable refuses what is no number."""
+    """Refuse a number of threads out of range; the executable refuses a text that is no number."""
     given = arguments.get("threads", "1")
     if given.isdecimal() and not 1 <= int(given[:20]) <= MAX_THREADS:
         raise NearfarError(f"threads={given}: it must be from 1 to {MAX_THREADS}")
@@ -149,8 +153,8 @@ def _check_threads(arguments: dict[str, str]) -> None:
 def _rounds(experiment: Experiment, planned: list[_PlannedCell]) -> list[tuple[int, int, Mode]]:
     """Return all runs in order: counts first, because errors show there soonest."""
     runs: list[tuple[int, int, Mode]] = []
-    for cell, each in enumerate(planned):
-        if experiment.counts and each.memory.is_pool:
+    for cell, planned_cell in enumerate(planned):
+        if experiment.counts and planned_cell.memory.is_pool:
             runs.append((cell, 0, "count"))
     for round_ in range(experiment.repeats):
         runs += [(cell, round_, "time") for cell in range(len(planned))]
@@ -199,7 +203,7 @@ def summarise(
 
 
 def slowdown(cell: BenchCell, base: BenchCell) -> Estimate:
-    """Return how many times longer an operation takes than in `base`: median of the rounds' ratios.
+    """Return an operation's time over that in `base`: the median of the rounds' ratios.
 
     Runs of one round are close in time, so drift between rounds cancels.
     """
@@ -214,6 +218,7 @@ def slowdown(cell: BenchCell, base: BenchCell) -> Estimate:
 def _cell(
     cell: dict[str, str], by_mode: Mapping[Mode, Sequence[WorkloadRun]], kind: KindReport
 ) -> BenchCell:
+    """Return a cell's result from its runs by mode."""
     timed = by_mode["time"]
     samples: dict[str, list[float]] = {}
     for line in timed:
@@ -263,4 +268,5 @@ def baseline_of(cell: Mapping[str, str], compare: Mapping[str, str]) -> dict[str
 
 
 def _matches(cell: Mapping[str, str], rule: Mapping[str, list[str]]) -> bool:
+    """Return whether the cell has, for every key of the rule, one of its values."""
     return all(cell.get(key) in values for key, values in rule.items())

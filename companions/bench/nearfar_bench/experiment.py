@@ -91,7 +91,8 @@ def changed(experiment: Experiment, settings: Sequence[str], repeats: int | None
             raise NearfarError(f"--set {setting}: write KEY=VALUE or KEY=A,B")
         values = _split(key, given)
         if key in matrix:
-            matrix[key] = values  # in its place: the order of the matrix is that of the table
+            # The key keeps its place: the table is in the order of the matrix.
+            matrix[key] = values
         elif len(values) > 1:
             arguments.pop(key, None)
             matrix[key] = values
@@ -108,7 +109,7 @@ def changed(experiment: Experiment, settings: Sequence[str], repeats: int | None
 
 
 def _split(key: str, given: str) -> list[str]:
-    """Split at commas; an option of a memory (``tmpfs,msync``) belongs to the word before it."""
+    """Split at commas, but keep a memory's options (``tmpfs,msync``) with the memory."""
     values: list[str] = []
     for word in given.split(","):
         if key == "memory" and values and word in ("msync", "noflush"):
@@ -121,6 +122,7 @@ def _split(key: str, given: str) -> list[str]:
 
 
 def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
+    """Check the content of the file `path` and return its experiment."""
     _check_keys(path, content, KEYS, "")
     _check_keys(path, content.get("picture", {}), PICTURE_KEYS, "picture.")
     for key in ("title", "kind"):

@@ -20,7 +20,8 @@ METADATA_KEY = b"nearfar"
 def write_parquet(result: BenchResult, path: Path) -> None:
     """Write a row for each run: the cell's arguments, the round, the figures of that run.
 
-    Percentiles (`latency_*_ns`) and counts per operation (`count_*`) are the cell's, in each row.
+    Percentiles (`latency_*_ns`) and counts per operation (`count_*`) are the cell's: each of its
+    rows repeats them.
     """
     rows: list[dict[str, Any]] = []
     for cell in result.cells:

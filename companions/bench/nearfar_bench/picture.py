@@ -57,35 +57,36 @@ def value_of(cell: BenchCell, y: str) -> Estimate | None:
 
 
 def _lines(result: BenchResult, x: str, y: str, axes: Axes) -> None:
-    named = result.picture.get("lines", [key for key in result.matrix if key != x])
+    """Draw `y` over `x`, a line with intervals for each combination of the other arguments."""
+    line_keys = result.picture.get("lines", [key for key in result.matrix if key != x])
     groups: dict[str, list[BenchCell]] = {}
     for cell in result.cells:
-        name = ", ".join(cell.arguments.get(key, "") for key in named)
+        name = ", ".join(cell.arguments.get(key, "") for key in line_keys)
         groups.setdefault(name, []).append(cell)
-    words = result.matrix.get(x, [""])
-    numbers = [float(word) for word in words] if all(map(_number, words)) else None
+    x_values = result.matrix.get(x, [""])
+    x_numbers = [float(x_value) for x_value in x_values] if all(map(_number, x_values)) else None
     drawn = False
     for name, cells in groups.items():
-        places, middles, below, above = [], [], [], []
+        places, values, below, above = [], [], [], []
         for cell in cells:
             estimate = value_of(cell, y)
             if estimate is None:
                 continue
-            word = cell.arguments.get(x, "")
-            places.append(float(words.index(word)) if numbers is None else float(word))
-            middles.append(estimate.value)
+            x_value = cell.arguments.get(x, "")
+            places.append(float(x_values.index(x_value)) if x_numbers is None else float(x_value))
+            values.append(estimate.value)
             below.append(estimate.value - estimate.low)
             above.append(estimate.high - estimate.value)
         if places:
             drawn = True
             axes.errorbar(
-                places, middles, yerr=[below, above], marker="o", capsize=3, label=name or None
+                places, values, yerr=[below, above], marker="o", capsize=3, label=name or None
             )
     if not drawn:
         raise NearfarError(f"there is no figure {y!r} to draw: see the keys of --json")
-    if numbers is None:
-        axes.set_xticks(range(len(words)), words, rotation=20)
-    elif min(numbers) > 0 and max(numbers) >= 20 * min(numbers):
+    if x_numbers is None:
+        axes.set_xticks(range(len(x_values)), x_values, rotation=20)
+    elif min(x_numbers) > 0 and max(x_numbers) >= 20 * min(x_numbers):
         axes.set_xscale("log")
     axes.set_xlabel(x)
     axes.set_yscale("log")

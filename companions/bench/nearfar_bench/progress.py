@@ -43,7 +43,7 @@ class FinishedRuns:
             except JournalInUseError:
                 raise
             except NearfarError:
-                return  # of another experiment, or of this one before it was changed
+                return  # the file is of another experiment, or of an earlier version of this one
             for run in self._journal.records():
                 self.runs[run.cell, run.round, run.mode] = run.line
 

@@ -23,7 +23,7 @@ COUNTED = {
 
 
 def print_result(result: BenchResult, console: Console) -> None:
-    """Print the tables, how content was made durable, omissions, and the kind's sentences."""
+    """Print the tables, how content became durable, the kind's sentences, and what was left out."""
     console.print(_times(result))
     counted = [
         name for name in COUNTED if any(cell.counts.get(name, 0) > 0 for cell in result.cells)
@@ -120,6 +120,7 @@ def _plain(estimate: Estimate) -> str:
 
 
 def _durable(result: BenchResult) -> list[str]:
+    """Return each sentence on durability with the memories for which it holds."""
     by_sentence: dict[str, list[str]] = {}
     for cell in result.cells:
         memory = cell.arguments.get("memory", result.arguments.get("memory", "volatile"))

@@ -48,10 +48,11 @@ def kind_of_file_system(word: str, mounts: Path = Path("/proc/self/mounts")) -> 
         return "device-DAX"
     folder = TMPFS if word.startswith("tmpfs") else Path(rest or tempfile.gettempdir())
     kind = file_system(folder, mounts)
-    return f"{kind} with DAX" if kind and _dax(folder, mounts) else kind
+    return f"{kind} with DAX" if kind and _is_dax_mount(folder, mounts) else kind
 
 
-def _dax(folder: Path, mounts: Path) -> bool:
+def _is_dax_mount(folder: Path, mounts: Path) -> bool:
+    """Return whether `folder` is the mount point of a file system with DAX."""
     try:
         lines = mounts.read_text().splitlines()
     except OSError:

@@ -59,15 +59,17 @@ def skipped_sentences(result: BenchResult) -> Iterator[str]:
 
 
 def pairs(result: BenchResult, baseline: str, memory: str) -> dict[str, list[Pair]]:
-    """Return throughputs on `baseline` and on `memory` of all cells that differ only in it."""
+    """Return, by structure, throughputs on `baseline` and on `memory` of cells otherwise equal."""
 
-    def rest(cell: BenchCell) -> tuple[tuple[str, str], ...]:
+    def other_arguments(cell: BenchCell) -> tuple[tuple[str, str], ...]:
         return tuple(sorted((k, v) for k, v in cell.arguments.items() if k != "memory"))
 
-    bases = {rest(cell): cell for cell in result.cells if _memory(result, cell) == baseline}
+    bases = {
+        other_arguments(cell): cell for cell in result.cells if _memory(result, cell) == baseline
+    }
     by_structure: dict[str, list[Pair]] = {}
     for cell in result.cells:
-        base = bases.get(rest(cell))
+        base = bases.get(other_arguments(cell))
         if base is None or _memory(result, cell) != memory:
             continue
         structure = {**result.arguments, **cell.arguments}.get("structure", "list")
