@@ -1,4 +1,4 @@
-"""Errors, files, units, statistics and registries: needed by every stage, owned by none.
+"""Errors, files, units, statistics and registries, which all parts of nearfar use.
 
 Glossary
 --------

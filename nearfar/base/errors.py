@@ -25,7 +25,7 @@ class ExitCode(IntEnum):
 
 
 class NearfarError(Exception):
-    """Something failed that the user can fix; one sentence: what failed, on what, what to do."""
+    """An error that the user can fix; its message says what failed, on what, and what to do."""
 
     exit_code: ExitCode = ExitCode.WRONG_USE
 
@@ -36,7 +36,7 @@ class NearfarError(Exception):
 
 
 class CommandError(NearfarError):
-    """Raised by a verb itself, with the exit code it ends with."""
+    """An error raised by a verb itself, with the exit code of the verb."""
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.WRONG_USE) -> None:
         super().__init__(message, exit_code)

@@ -1,4 +1,4 @@
-"""A value with its interval, as documents and all stages use it."""
+"""A value with its interval, as used in documents and in all parts of nearfar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def sum_estimates(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the sums of values, of lows, and of highs."""
+    """Return the estimate whose value, low and high are the sums of those of `estimates`."""
     return Estimate(
         sum(estimate.value for estimate in estimates),
         sum(estimate.low for estimate in estimates),

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under another name in the same folder, then renamed."""
+"""Atomic writes: files are written under a temporary name in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path in `path`'s folder; rename it to `path` if the block succeeds.
 
     On any exception, Ctrl-C included, the temporary file is removed and `path` is untouched.
-    A device or pipe (``/dev/stdout``) is yielded as it is: there is nothing to rename onto.
+    A device or pipe, such as ``/dev/stdout``, is yielded itself, since it cannot be renamed.
     """
     path = Path(path)
     if _is_special(path):
@@ -50,14 +50,14 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, content: bytes | str) -> None:
-    """Write `content` to `path` whole, or leave `path` as it was."""
+    """Write all of `content` to `path`, or leave `path` unchanged."""
     data = content.encode() if isinstance(content, str) else content
     with atomic_path(path) as temporary:
         temporary.write_bytes(data)
 
 
 def check_writable(path: Path) -> None:
-    """Fail now, before long work, if `path` could not be written at its end."""
+    """Raise an error before long work if its result could not be written to `path`."""
     if path.is_dir():
         raise NearfarError(f"cannot write {path}: it is a folder; name a file in it")
     if _is_special(path):
@@ -67,7 +67,7 @@ def check_writable(path: Path) -> None:
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
-            # A full disk still makes empty files.
+            # Empty files can be created even on a full disk, so some bytes are written.
             os.write(handle, bytes(4096))
         finally:
             os.close(handle)
@@ -77,10 +77,10 @@ def check_writable(path: Path) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> NearfarError:
-    """Return the one sentence for a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     if isinstance(error, FileNotFoundError):
         hint = f"make the folder first: mkdir -p {path.parent}"
-        if path.parent.is_dir():  # such as /proc, where nobody makes files
+        if path.parent.is_dir():  # such as /proc, where files cannot be created
             hint = "choose another folder with -o"
     elif isinstance(error, FileExistsError | NotADirectoryError):
         hint = "a file is where a folder is needed: choose another one with -o"
@@ -93,7 +93,7 @@ def cannot_write(path: Path, error: OSError) -> NearfarError:
 
 
 def read_bytes(path: Path, what: str) -> bytes:
-    """Read `path`, called `what` in the error's sentence."""
+    """Return the content of `path`; `what` names the file in errors."""
     try:
         return Path(path).read_bytes()
     except OSError as error:

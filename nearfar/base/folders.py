@@ -1,10 +1,10 @@
-"""Folders of one run: in memory where possible, gone when it is over.
+"""Temporary folders of one run, in memory if possible, removed at the end of the run.
 
-They are cleared by the next run if their own was killed, because tables and pools in memory are
-memory; programs that the killed run left, which have the folder's path in their environment, are
-killed too. Each folder holds a file that its process has locked (flock). The kernel takes the lock
-from the dead, also from those killed, and knows it in all containers that share the folder, as
-process numbers are not.
+If a run was killed, the next run removes its folders, since files in /dev/shm occupy memory. The
+next run also kills programs that the killed run left: they have the folder's path in their
+environment. Each folder has a file that its process keeps locked (flock). The kernel releases the
+lock when the process ends, even if it is killed. Unlike process numbers, the lock is valid in all
+containers that share the folder.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ MEMORY = Path("/dev/shm")
 
 
 def memory_folder(least_bytes: int = 0) -> str | None:
-    """Return `MEMORY` if it can be used: tables on a disk would be written back while counting.
+    """Return `MEMORY` if it can be used, else None.
 
-    `least_bytes`: what must be free there; containers give it 64 MiB by default.
+    Tables in a folder on a disk would be written back while accesses are counted. `least_bytes`
+    must be free: containers give `MEMORY` 64 MiB by default.
     """
     if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
         return None
@@ -45,10 +46,10 @@ OWNER = "owner"
 
 @contextlib.contextmanager
 def owned_folder(prefix: str, where: str | None) -> Iterator[Path]:
-    """Yield a new folder in `where` (None: the system's own place); remove it and all in it.
+    """Yield a new folder in `where` (None: the system's temporary folder); remove it at the end.
 
-    Folders whose runs died go first: those whose names begin as `prefix` does up to its first "-".
-    Raise NearfarError where no folder can be made.
+    Folders of dead runs are removed first, if their names begin with the part of `prefix` before
+    its first "-". Raises NearfarError if no folder can be made.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=where))
@@ -57,10 +58,10 @@ def owned_folder(prefix: str, where: str | None) -> Iterator[Path]:
     try:
         clear_dead(prefix.partition("-")[0], folder.parent)
         with (folder / OWNER).open("wb") as owner:
-            # Where a file system has no locks, nobody can take one either: nothing is cleared.
+            # On a file system without locks, no run can lock a file, so none removes this folder.
             with contextlib.suppress(OSError):
                 fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Only now does it have a name that others clear.
+            # Other runs remove only folders without the leading dot, so rename it when locked.
             folder = folder.rename(folder.with_name(folder.name[1:]))
             yield folder
     finally:
@@ -77,7 +78,7 @@ def clear_dead(start: str, where: Path) -> None:
 
 
 def _kill_users(folder: Path) -> None:
-    """Kill this user's processes with `folder` in their environment, except this and its parent."""
+    """Kill this user's processes whose environment has `folder`, except this one and its parent."""
     spared = {os.getpid(), os.getppid()}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -93,11 +94,11 @@ def _is_dead(folder: Path) -> bool:
             return False
         file = os.open(folder / OWNER, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
-        return False  # gone meanwhile, or nothing of ours
+        return False  # removed meanwhile, or not a folder of nearfar
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return False  # its owner lives
+        return False  # its owner is alive
     finally:
         os.close(file)
     return True

@@ -1,8 +1,8 @@
-"""A file of finished work: an appended record survives the process, however that ends.
+"""A file of finished work: an appended record survives the end or crash of the process.
 
 A line is the CRC-32 of a record, in hexadecimal, and the record as JSON. The first line may be the
-request that the work is for. A last line that is incomplete or has a wrong CRC does not count:
-reading stops before it and the next append overwrites it. A journal open for writing is locked.
+request that the work is for. Reading stops before the first line that is incomplete or has a wrong
+CRC, and the next append overwrites that line. A journal open for writing is locked.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Journal(Generic[Record]):
 
     @classmethod
     def open(cls, path: Path, record: type[Record], *, wait: bool = False) -> Journal[Record]:
-        """Lock the journal at `path`, made if there is none, and cut off a torn last record.
+        """Lock the journal at `path`, creating it if needed, and cut off an incomplete last record.
 
-        Raises JournalInUseError if another process has it and this one is not to `wait`.
+        Raises JournalInUseError if another process has the lock and `wait` is false.
         """
         with cls(path, record, _locked(path, os.O_CREAT, wait=wait))._closed_on_error() as journal:
             journal._scan()
@@ -71,7 +71,7 @@ class Journal(Generic[Record]):
     def begin(
         cls, path: Path, record: type[Record], request: Mapping[str, str], about: Any = None
     ) -> Journal[Record]:
-        """Start an empty journal of `request` at `path`, instead of what is there."""
+        """Start an empty journal of `request` at `path`; an existing file is replaced."""
         if path.exists() and not path.is_file():
             raise NearfarError(
                 f"cannot keep finished work in {path}: it is no plain file; choose another output "
@@ -105,7 +105,7 @@ class Journal(Generic[Record]):
 
     @classmethod
     def load(cls, path: Path, record: type[Record]) -> Journal[Record]:
-        """Open the journal at `path` to read it, whatever its request, even while it is written."""
+        """Open the journal at `path` for reading, with any request, even while it is written."""
         try:
             handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -115,15 +115,15 @@ class Journal(Generic[Record]):
             return journal
 
     def append(self, record: Record | JournalHead) -> None:
-        """Add a record; once this returns, the kernel has it, so it survives this process.
+        """Add a record; once this returns, the kernel has the record, so it survives this process.
 
-        Raises NearfarError where the disk is full; the journal then ends before this record.
+        Raises NearfarError if the disk is full; the journal then ends before this record.
         """
         content = msgspec.json.encode(record)
-        self._end += _write_all(self._handle, self.path, self._end, _line(content))
+        self._end += _write_all(self._handle, self.path, self._end, _encoded_line(content))
 
     def records(self) -> Iterator[Record]:
-        """Yield all records in the order they came; one at a time is in memory."""
+        """Yield all records in the order of their appends; only one at a time is in memory."""
         for line in self._lines(self._first, self._end):
             try:
                 yield msgspec.json.decode(line[_CRC_DIGITS + 1 : -1], type=self._record)
@@ -140,7 +140,7 @@ class Journal(Generic[Record]):
             self._handle = -1
 
     def discard(self) -> None:
-        """Remove the file, once its records are kept elsewhere, and close it."""
+        """Remove and close the file, after its records were stored elsewhere."""
         self.path.unlink(missing_ok=True)
         self.close()
 
@@ -176,18 +176,18 @@ class Journal(Generic[Record]):
 
     def _lines(self, begin: int, end: int) -> Iterator[bytes]:
         """Yield whole lines between two positions, and stop at the first damaged one."""
-        # A new file object, because readers of one handle would move each other's position.
+        # Each reader opens the file again, because readers of one handle share its position.
         with Path(f"/proc/self/fd/{self._handle}").open("rb") as file:
             file.seek(begin)
             while begin < end:
                 line = file.readline()
-                if line != _line(line[_CRC_DIGITS + 1 : -1]):
+                if line != _encoded_line(line[_CRC_DIGITS + 1 : -1]):
                     return
                 begin += len(line)
                 yield line
 
 
-def _line(content: bytes) -> bytes:
+def _encoded_line(content: bytes) -> bytes:
     return b"%08x %b\n" % (zlib.crc32(content), content)
 
 
@@ -205,7 +205,7 @@ def _locked(path: Path, flags: int = 0, *, wait: bool = False) -> int:
             "with -o"
         ) from error
     except OSError:
-        pass  # a file system without locks: the user must not run two at once
+        pass  # a file system without locks: the user must not run two processes at once
     if os.fstat(handle).st_nlink:
         return handle
     os.close(handle)  # its last owner removed it meanwhile

@@ -1,4 +1,4 @@
-"""Registries: a folder's modules are its list of models, optimisers, checks and the like.
+"""Registries: each module of a folder adds an entry, such as a model, an optimiser or a check.
 
 To add an entry, write one file with a class or function that the folder's `Registry` decorates. To
 remove it, delete the file. Nothing else lists the entries.

@@ -15,7 +15,7 @@ RESAMPLES = 2000
 def median_estimate(samples: Sequence[float], resamples: int = RESAMPLES) -> Estimate:
     """Return the median of `samples` and its 95 % bootstrap (BCa, else percentile) interval.
 
-    One sample gives an interval of no width; callers say how many repetitions there were.
+    One sample gives an interval of width 0; callers report the number of repetitions.
     """
     values = np.asarray(samples, dtype=float)
     if values.size == 0:
@@ -44,8 +44,8 @@ def median_estimate(samples: Sequence[float], resamples: int = RESAMPLES) -> Est
 def difference_estimate(samples: Sequence[float], others: Sequence[float]) -> Estimate:
     """Return median(samples) - median(others) with its 95 % interval (percentile bootstrap).
 
-    The nth samples of both were taken one after the other (a round) and are resampled together, so
-    drift from round to round cancels. Surplus samples are left out.
+    The nth samples of both were measured one after the other, in one round. They are resampled as a
+    pair, so drift from round to round cancels. Surplus samples are left out.
     """
     count = min(len(samples), len(others))
     if count == 0:

@@ -1,4 +1,4 @@
-"""Standard streams that never end a verb: a reader that went away must not cost an hour's run."""
+"""Standard streams that never end a verb: a run of an hour survives the end of its reader."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, TextIO
 
 
 class UnbreakableStream:
-    """A text stream that drops what nobody reads any more, as in ``nearfar ... | head``."""
+    """A text stream that drops text after its reader has ended, as in ``nearfar ... | head``."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write `text`, or drop it once the reader is gone."""
+        """Write `text`, or drop it if the reader has ended."""
         try:
             return self._stream.write(text)
         except BrokenPipeError:
@@ -22,7 +22,7 @@ class UnbreakableStream:
             return len(text)
 
     def flush(self) -> None:
-        """Flush, or drop what is left once the reader is gone."""
+        """Flush the buffer, or drop its text if the reader has ended."""
         try:
             self._stream.flush()
         except BrokenPipeError:
@@ -32,7 +32,7 @@ class UnbreakableStream:
         return getattr(self._stream, name)
 
     def _give_up(self) -> None:
-        # What is buffered goes to nowhere too, or the interpreter would complain at its end.
+        # Buffered text goes to /dev/null too, or the interpreter would report an error at exit.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self._stream.fileno())
         os.close(nowhere)

@@ -1,6 +1,6 @@
 """Tables and sentences for the terminal, in one style for all verbs.
 
-Cells and sentences are printed as they are: a program's names may hold what rich takes for markup.
+Cells and sentences are printed without markup, because a program's names may look like markup.
 A cell that is a `Text` keeps its colours.
 """
 

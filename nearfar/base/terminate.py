@@ -1,4 +1,4 @@
-"""SIGTERM ends a run as Ctrl-C does; a killed run takes the programs with it that it started."""
+"""SIGTERM ends a run as Ctrl-C does; if a run is killed, the programs it started end too."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _LIBC = ctypes.CDLL(None)
 
 
 def end_with_parent(parent: int, at_end: signal.Signals = signal.SIGKILL) -> None:
-    """Send `at_end` to this process when `parent` ends, however it ends.
+    """Send `at_end` to this process when `parent` ends, even if `parent` is killed.
 
-    A child calls this between fork and exec, because prctl takes no lock. The kernel sends the
-    signal when the thread that started the child ends.
+    A child may call this between fork and exec, because prctl takes no lock. The kernel sends the
+    signal when the parent's thread that started the child ends.
     """
     _LIBC.prctl(_PDEATHSIG, at_end, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before
+    if os.getppid() != parent:  # the parent ended before the call
         os.kill(os.getpid(), at_end)
 
 
@@ -33,8 +33,8 @@ def kill_group(group: int) -> None:
 
 @contextlib.contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Raise KeyboardInterrupt at the first SIGTERM; later ones do not disturb the clearing up."""
-    before = signal.signal(signal.SIGTERM, _end)
+    """Raise KeyboardInterrupt at the first SIGTERM; later signals do not disturb the cleanup."""
+    before = signal.signal(signal.SIGTERM, _interrupt_once)
     try:
         yield
     finally:
@@ -42,7 +42,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def exit_when_terminated() -> None:
-    """Raise SystemExit (143) at each SIGTERM from now on, so that blocks that are left clear up."""
+    """Raise SystemExit (143) at each SIGTERM from now on, so that ``finally`` blocks run."""
     signal.signal(signal.SIGTERM, _exit)
 
 
@@ -50,11 +50,11 @@ def _exit(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
-    # Not SIG_IGN, which programs that are started would inherit.
-    signal.signal(signal.SIGTERM, _already)
+def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
+    # A handler is used, not SIG_IGN, which started programs would inherit.
+    signal.signal(signal.SIGTERM, _ignore_signal)
     raise KeyboardInterrupt
 
 
-def _already(_number: int, _frame: FrameType | None) -> None:
+def _ignore_signal(_number: int, _frame: FrameType | None) -> None:
     """Ignore a further SIGTERM."""

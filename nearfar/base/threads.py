@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def working_beside(work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run `work` in a thread while the block runs; it returns soon after its event is set."""
+    """Run `work` in a thread during the block; `work` must return soon after its event is set."""
     ended = threading.Event()
     thread = threading.Thread(target=work, args=(ended,), daemon=True)
     thread.start()
