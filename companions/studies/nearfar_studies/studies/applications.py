@@ -33,7 +33,7 @@ EXPLAINED_FROM = 0.1
 
 KNOWN_THERE = "STREAM 5.10"
 """Prefix of the names of programs whose far runs gave library devices their bandwidths. Predictions
-of them judge how a device's figures are used, not whether they hold for another program."""
+of these programs test how a device's figures are used, not whether they hold for other programs."""
 
 
 @STUDIES.register("applications")
@@ -86,7 +86,7 @@ class Applications(Study):
 
 
 def with_known_there(result: StudyResult, cases: list[MemoryCase]) -> StudyResult:
-    """Return the result with a note on the cases known to devices, and the scores of the others."""
+    """Add notes on cases whose far bandwidths the devices contain, and the score of the others."""
     known = {case.id for case in cases if case.program.startswith(KNOWN_THERE)}
     tables = [
         msgspec.structs.replace(
@@ -139,8 +139,8 @@ def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> Tex
             f"yes, within {check.figure.tolerance:.0%}" if check.agrees else "NO",
             check.figure.source,
         ]
-        for (program, text), made in checks.items()
-        for check in made
+        for (program, text), program_checks in checks.items()
+        for check in program_checks
     ]
     return TextTable(
         title="stand-in programs compared with figures of their sources",
@@ -150,7 +150,7 @@ def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> Tex
 
 
 def reasons_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) -> TextTable:
-    """Return the reasons for errors of `EXPLAINED_FROM` or more, by the group that shares one."""
+    """Return the reasons for errors of `EXPLAINED_FROM` or more, one row for each reason."""
     reasons = tomllib.loads(REASONS.read_text())["reasons"]
     groups: dict[str, list[float]] = {}
     for each, case in zip(predictions, cases, strict=True):

@@ -1,4 +1,4 @@
-"""Slowdowns that no ordinary machine can have, compared with an independent cycle-level core."""
+"""Predictions compared with an independent cycle-level simulator whose memory can be very slow."""
 
 from __future__ import annotations
 
@@ -29,25 +29,27 @@ class CycleLevel(Study):
         reference = cycle_level.load()
         names = cycle_level.kernels(reference)
         profiled = profiles(cycle_level.REFERENCE.with_name("kernels.c"), tuple(names))
-        tables, levels, every = [], [], []
+        tables, levels, all_cases = [], [], []
         models: dict[str, dict[str, list[str]]] = {}
-        for config, words in CONFIGS.items():
+        for config, config_words in CONFIGS.items():
             for level in cycle_level.LEVELS:
                 cases = cycle_level.cases(reference, profiled, config, level)
-                tables.append(_level_table(f"{words}, {_level(level)}", cases))
-                every += cases
+                tables.append(_level_table(f"{config_words}, {_level(level)}", cases))
+                all_cases += cases
                 levels.append(
-                    [words, _level(level), _mean_max(cases, DEFAULT_MODEL), _coverage(cases)]
+                    [config_words, _level(level), _mean_max(cases, DEFAULT_MODEL), _coverage(cases)]
                 )
                 for name in cases[0].predicted:
-                    models.setdefault(words, {}).setdefault(name, []).append(_mean_max(cases, name))
+                    models.setdefault(config_words, {}).setdefault(name, []).append(
+                        _mean_max(cases, name)
+                    )
         verdict = [
             f"{t.title}: error {mean_max(t.errors['ours'])}; predicting no slowdown, "
             f"{mean_max(t.errors['null'])}"
             for t in tables
         ]
         counted = cycle_level.counts(reference, profiled)
-        verdict += [_of_counts(counted), *_of_intervals(every)]
+        verdict += [_of_counts(counted), *_of_intervals(all_cases)]
         return self.result(
             "nearfar's profile of each kernel, built by gcc, over the instructions that "
             "were simulated, with its own counts; its cycles at base level as near time; the "
@@ -60,14 +62,14 @@ class CycleLevel(Study):
                     columns=["core", "level", "error of slowdown", "covered, mean half-width"],
                     rows=levels,
                 ),
-                _interval_table(every),
+                _interval_table(all_cases),
                 *(
                     TextTable(
-                        title=f"mean / max error of every model, {words}",
+                        title=f"mean / max error of every model, {config_words}",
                         columns=["model", *cycle_level.LEVELS],
                         rows=[[name, *cells] for name, cells in by_name.items()],
                     )
-                    for words, by_name in models.items()
+                    for config_words, by_name in models.items()
                 ),
                 facts(cycle_level.SEEN),
             ],

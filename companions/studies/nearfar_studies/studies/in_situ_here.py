@@ -13,7 +13,7 @@ from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 @STUDIES.register("in-situ-here")
 class InSituHere(Study):
-    """Measured times next to the times that two locks and the parts' own times give."""
+    """Measured times next to times computed from the parts' own times and two locks."""
 
     title = "The NVDIMM thesis' pipeline of simulation and analysis, run on two memories here"
     source = "S. Gunnar, master's thesis, Oslo 2021, chapter 5: its stand-in program"

@@ -1,8 +1,8 @@
 """The paper's list, hash table and skip list on persistent memory, from profiles in DRAM.
 
-Its base is DRAM without persistence. So two programs of one source are built and run here: the
-plain one, and the same in transactions. What Optane makes of the second is predicted; the rest of
-the slowdown, what persisting costs a program whatever its memory, is measured.
+The paper compares with a volatile program in DRAM. So one source is built and run here twice:
+plain, and with transactions. The time of the second program on Optane is predicted; the cost of its
+transactions in DRAM is measured.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ COMMITTED = {"fences": 6.0, "flushes": 5.0, "nt_store_bytes": 384.0}
 24-byte range added, a node allocated)."""
 
 OPERATIONS_OF_A_CHANGE = 4.0
-"""Operations per change: half of them look up, and every second of the others finds the key to
-insert, or no key to remove."""
+"""Operations per change of a set: half of all operations look up a key. Half of the others change
+nothing, because the key to insert is present or the key to remove is not."""
 
 
 @STUDIES.register("intset-slowdowns")
@@ -118,13 +118,13 @@ def compare(
         .devices[0]
         .phases
     )
-    of_phase = {phase.phase: phase for phase in predicted}
+    by_phase = {phase.phase: phase for phase in predicted}
     base = {phase.name: phase.near_cpu_time_ns.value for phase in volatile.phases}
     rows = []
     for kind, (words, published) in PUBLISHED.items():
-        mine = [of_phase[name] for name in names if name.partition(" ")[0] == kind]
-        rows.append(_row(words, published, mine, base))
-    rows.append(_row("geometric mean", PUBLISHED_MEAN, list(of_phase.values()), base, judged=False))
+        phases = [by_phase[name] for name in names if name.partition(" ")[0] == kind]
+        rows.append(_row(words, published, phases, base))
+    rows.append(_row("geometric mean", PUBLISHED_MEAN, list(by_phase.values()), base, judged=False))
     compared = table("slowdown by structure", "section 4.2, figure 5(d)", "slowdown", rows)
     return study.result(
         f"near times, misses, flushes, fences and streamed bytes of a program of our own, "
@@ -138,8 +138,8 @@ def compare(
                 rows=[
                     [
                         name,
-                        f"{of_phase[name].far_time_ns.value / base[name]:.2f}",
-                        f"{of_phase[name].near_time_ns.value / base[name]:.2f}",
+                        f"{by_phase[name].far_time_ns.value / base[name]:.2f}",
+                        f"{by_phase[name].near_time_ns.value / base[name]:.2f}",
                         *_persisted(next(p for p in persistent.phases if p.name == name)),
                     ]
                     for name in names
@@ -155,7 +155,7 @@ def compare(
             )
         ],
         verdict=_verdict(
-            compared, [of_phase[name].far_time_ns.value / base[name] for name in names]
+            compared, [by_phase[name].far_time_ns.value / base[name] for name in names]
         ),
     )
 
@@ -173,8 +173,8 @@ def _verdict(compared: ComparisonTable, by_size: list[float]) -> list[str]:
     ]
     share = sum(shares) / len(shares) if shares else 0.0
     much = "most" if share > 0.5 else "less than half"
-    wrong = [each for each in structures if each.difference is not None]
-    worst = max(wrong, key=lambda each: abs(each.difference or 0.0))
+    with_error = [each for each in structures if each.difference is not None]
+    worst = max(with_error, key=lambda each: abs(each.difference or 0.0))
     side = "above" if (worst.difference or 0.0) > 0 else "below"
     return [
         f"geometric mean {mean.ours:.2f} against {PUBLISHED_MEAN}: {mean.difference:+.0%}; by size "
@@ -198,13 +198,15 @@ def _verdict(compared: ComparisonTable, by_size: list[float]) -> list[str]:
 def _row(
     what: str,
     published: float,
-    mine: Sequence[PhasePrediction],
+    phases: Sequence[PhasePrediction],
     base: dict[str, float],
     *,
     judged: bool = True,
 ) -> ComparisonRow:
     def mean(end: str) -> float:
-        return geometric_mean(getattr(phase.far_time_ns, end) / base[phase.phase] for phase in mine)
+        return geometric_mean(
+            getattr(phase.far_time_ns, end) / base[phase.phase] for phase in phases
+        )
 
     return row(
         what,
@@ -213,7 +215,7 @@ def _row(
         interval=(mean("low"), mean("high")),
         rivals={
             "persisting in DRAM": geometric_mean(
-                phase.near_time_ns.value / base[phase.phase] for phase in mine
+                phase.near_time_ns.value / base[phase.phase] for phase in phases
             ),
             "null": 1.0,
         },

@@ -105,16 +105,17 @@ class KoreanGuide(Study):
 
 
 def _replayed(
-    title: str, steps: list[GuideStep], work: Path, more: list[list[str]] | None = None
+    title: str, steps: list[GuideStep], work: Path, more_rows: list[list[str]] | None = None
 ) -> TextTable:
     return TextTable(
         title=title,
         columns=["the guide", "its result or remedy", "nearfar", "printed"],
-        rows=[*(_row(step, work) for step in steps), *(more or [])],
+        rows=[*(_row(step, work) for step in steps), *(more_rows or [])],
     )
 
 
 def _row(step: GuideStep, work: Path) -> list[str]:
+    """Run a step's command in `work` and return the row of the table."""
     if not step.arguments:
         return [step.guide, step.result, "-", step.note]
     arguments = list(step.arguments)
@@ -135,7 +136,7 @@ def _row(step: GuideStep, work: Path) -> list[str]:
 
 
 def _msr() -> list[str]:
-    """Describe what nearfar reports about prefetchers where MLC asks for the module msr."""
+    """Return the row on prefetchers: MLC needs the module msr, nearfar reports their setting."""
     verdict = judge(tuple(sorted(os.sched_getaffinity(0))[:1]))
     remedy = f"; remedy: {verdict.remedy}" if verdict.remedy else ""
     return [
@@ -147,10 +148,12 @@ def _msr() -> list[str]:
 
 
 def _unstable() -> list[str]:
-    """Describe what nearfar reports where the guide's latency doubled until reboot."""
+    """Return the row on the latency that doubled until reboot, with the drift nearfar reports."""
     library = load_device(DRAM.removeprefix("model:"))
-    before, now = (_measured(library, GUIDE.value(key)) for key in ("before_ns", "until_reboot_ns"))
-    warnings = drift.warnings(drift.compare(now, before))
+    before, doubled = (
+        _measured(library, GUIDE.value(key)) for key in ("before_ns", "until_reboot_ns")
+    )
+    warnings = drift.warnings(drift.compare(doubled, before))
     return [
         f"mlc --latency_matrix -X -b32g: {GUIDE.value('before_ns')} ns, later "
         f"{GUIDE.value('until_reboot_ns')}",
@@ -161,6 +164,7 @@ def _unstable() -> list[str]:
 
 
 def _measured(library: DeviceProfile, value_ns: float) -> DeviceProfile:
+    """Return `library` as if measured, with this idle latency alone."""
     figure = LatencyFigure(
         how="measured",
         source=next(iter(library.sources)),

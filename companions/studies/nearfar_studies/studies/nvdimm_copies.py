@@ -24,8 +24,8 @@ yet."""
 
 APART = "memories independent"
 CUT = "cut alike"
-"""Name of the rule that limits larger demands by one factor to the `joint_bandwidth` of both
-memories alone."""
+"""Name of the rival rule: if the demands exceed the `joint_bandwidth` of both memories, one factor
+reduces both."""
 
 PARTS = ("sum", "DRAM group", "other group")
 
@@ -113,7 +113,10 @@ class NvdimmCopies(Study):
 
 
 def predicted(kind: str, others: float) -> tuple[list[float], list[float]]:
-    """Return GB/s of the DRAM group and of `others` threads that copy `kind`: shared, and alone."""
+    """Return GB/s of the DRAM group and of `others` threads that copy `kind`.
+
+    The first list is for shared channels, the second for independent memories.
+    """
     groups = [
         ThreadGroup(THREADS - others, scaling("DRAM")),
         ThreadGroup(others, copy_scaling(kind)),
@@ -122,7 +125,7 @@ def predicted(kind: str, others: float) -> tuple[list[float], list[float]]:
 
 
 def cut_alike(kind: str, others: float) -> tuple[float, float]:
-    """Return GB/s of both groups if their demands were limited by one factor."""
+    """Return GB/s of both groups if one factor limited their demands."""
     best = tuple(float(curve(memory, "copy")[1].max()) for memory in ("DRAM", "NVDIMM"))
     limit = JointLimit(
         memories=("DRAM", "NVDIMM"),
@@ -137,7 +140,7 @@ def cut_alike(kind: str, others: float) -> tuple[float, float]:
 
 
 def copy_scaling(kind: str) -> Scaling:
-    """Return how copies of one kind scale; between memories, half of each."""
+    """Return how copies of one kind scale; a copy between memories uses half of each."""
     if kind == "NVM->NVM":
         return scaling("NVDIMM")
     return mixed_scaling(scaling("DRAM"), scaling("NVDIMM"))
@@ -155,18 +158,30 @@ def _table(kind: str, part: str) -> ComparisonTable:
     splits, dram, other = steady_gb_per_s(kind)
     rows = []
     for i, threads in enumerate(splits):
-        together, apart = predicted(kind, float(threads))
+        shared_groups, independent_groups = predicted(kind, float(threads))
         measured = {"sum": dram[i] + other[i], "DRAM group": dram[i], "other group": other[i]}
-        ours = {"sum": sum(together), "DRAM group": together[0], "other group": together[1]}
-        alone = {"sum": sum(apart), "DRAM group": apart[0], "other group": apart[1]}
-        alike = cut_alike(kind, float(threads))
-        cut = {"sum": sum(alike), "DRAM group": alike[0], "other group": alike[1]}
+        ours = {
+            "sum": sum(shared_groups),
+            "DRAM group": shared_groups[0],
+            "other group": shared_groups[1],
+        }
+        independent = {
+            "sum": sum(independent_groups),
+            "DRAM group": independent_groups[0],
+            "other group": independent_groups[1],
+        }
+        limited_groups = cut_alike(kind, float(threads))
+        limited = {
+            "sum": sum(limited_groups),
+            "DRAM group": limited_groups[0],
+            "other group": limited_groups[1],
+        }
         rows.append(
             row(
                 f"{THREADS - int(threads)} + {int(threads)} threads",
                 measured[part],
                 ours[part],
-                rivals={APART: alone[part], CUT: cut[part]},
+                rivals={APART: independent[part], CUT: limited[part]},
             )
         )
     return table(f"{kind}, {part}", f"figures {FIGURES[kind][1]}", "GB/s", rows)

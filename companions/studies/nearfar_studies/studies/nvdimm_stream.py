@@ -15,8 +15,8 @@ FITTED = (1, 2, 4, 8, 16)
 """Thread counts to which the law is fitted: powers of two, as in `nearfar measure`."""
 
 BROKEN = 0.9
-"""Share of the bandwidth with one thread less below which a run is marked: one more thread does not
-reduce bandwidth so much in any memory or smooth law."""
+"""Share of the bandwidth with one thread less, below which a run is broken: one more thread reduces
+bandwidth so much in no memory and in no smooth law."""
 
 
 ALIKE = 1.1
@@ -115,8 +115,8 @@ def _held_out(memory: str, kernel: str) -> ComparisonTable:
     threads, gb_per_s = curve(memory, kernel)
     fitted = np.isin(threads, FITTED)
     law = fit_scaling(threads[fitted], gb_per_s[fitted])
-    least = np.minimum(threads * gb_per_s[0], gb_per_s[fitted].max())
-    line = np.interp(threads, threads[fitted], gb_per_s[fitted])
+    linear_to_best = np.minimum(threads * gb_per_s[0], gb_per_s[fitted].max())
+    interpolated = np.interp(threads, threads[fitted], gb_per_s[fitted])
     broken = _broken(memory)
     return table(
         f"{memory}, {kernel}",
@@ -127,7 +127,7 @@ def _held_out(memory: str, kernel: str) -> ComparisonTable:
                 format_count(int(t), "thread"),
                 gb_per_s[i],
                 float(law.at(t)),
-                rivals={"min(T b, best)": least[i], "interpolated": line[i]},
+                rivals={"min(T b, best)": linear_to_best[i], "interpolated": interpolated[i]},
                 judged=not fitted[i] and t not in broken,
                 note="fitted" if fitted[i] else "broken, not judged" if t in broken else "",
             )

@@ -102,22 +102,22 @@ def compare(
     inserts: dict[int, TimedOperations],
     near: DeviceProfile,
 ) -> StudyResult:
-    """Return tables of gets beside table 6.1, and of inserts beside what its text says."""
+    """Compare gets with table 6.1, and inserts with statements in the thesis' text."""
     printed = THESIS.columns("6.1")
-    of = {int(n): i for i, n in enumerate(printed["n"])}
+    at = {int(n): i for i, n in enumerate(printed["n"])}
     rows = [
         row(
             f"{n:,} gets",
-            printed["real"][of[n]],
-            got.far.value,
-            interval=(got.far.low, got.far.high),
+            printed["real"][at[n]],
+            timed_gets.far.value,
+            interval=(timed_gets.far.low, timed_gets.far.high),
             rivals={
-                "measured in DRAM here": got.near,
-                "its counters model": printed["counters_model"][of[n]],
-                "its code model": printed["code_model"][of[n]],
+                "measured in DRAM here": timed_gets.near,
+                "its counters model": printed["counters_model"][at[n]],
+                "its code model": printed["code_model"][at[n]],
             },
         )
-        for n, got in gets.items()
+        for n, timed_gets in gets.items()
     ]
     compared = table("seconds of n gets on persistent memory", "table 6.1", "s", rows)
     inside, judged = covered(compared)
@@ -140,34 +140,34 @@ def compare(
             f"machine, {mean_max(errors['its counters model'])} and "
             f"{mean_max(errors['its code model'])}; {inside} of {judged} are inside the interval",
             "a published get takes "
-            f"{_ns(printed['real'][of[SIZES[0]]], SIZES[0]):.0f} ns at {SIZES[0]:,} elements, ours "
+            f"{_ns(printed['real'][at[SIZES[0]]], SIZES[0]):.0f} ns at {SIZES[0]:,} elements, ours "
             f"{_ns(gets[SIZES[0]].near, SIZES[0]):.0f} ns in DRAM",
             "growth per get from the least to the greatest n: published "
-            f"{_growth(printed['real'][of[SIZES[0]]], printed['real'][of[SIZES[-1]]]):.1f} times, "
+            f"{_growth(printed['real'][at[SIZES[0]]], printed['real'][at[SIZES[-1]]]):.1f} times, "
             f"ours {_growth(gets[SIZES[0]].far.value, gets[SIZES[-1]].far.value):.1f}",
         ],
     )
 
 
 def _claims(gets: dict[int, TimedOperations], inserts: dict[int, TimedOperations]) -> TextTable:
-    # The share is of one n; the memories differ where the map is larger than the caches.
-    n, most = min(gets, key=lambda each: abs(each - INSERTS)), max(gets)
+    # The share is of one n; slowdowns are of the largest map, which exceeds the caches.
+    n, last = min(gets, key=lambda each: abs(each - INSERTS)), max(gets)
     insert = inserts[PUBLISHED_GET_BYTES]
     per_get, per_insert = gets[n].near / n, insert.near / INSERTS
     share = per_insert / (per_insert + per_get)
-    shown = THESIS.value("stated_initialisation_share")
+    stated = THESIS.value("stated_initialisation_share")
     return TextTable(
         title="statements of the source about pmembench, and results here",
         columns=["statement", "here"],
         rows=[
             [
                 "persistent memory and DRAM differ less in inserts than in gets (figures 4.3, 4.4)",
-                f"{insert.slowdown:.2f} times for inserts, {gets[most].slowdown:.2f} for {most:,} "
+                f"{insert.slowdown:.2f} times for inserts, {gets[last].slowdown:.2f} for {last:,} "
                 f"gets ({gets[n].slowdown:.2f} for {n:,}): "
-                + ("true here" if insert.slowdown < gets[most].slowdown else "not true here"),
+                + ("true here" if insert.slowdown < gets[last].slowdown else "not true here"),
             ],
             [
-                f"about {shown * 100:.0f} % of a run of map_get builds the map (section 4.3.2)",
+                f"about {stated * 100:.0f} % of a run of map_get builds the map (section 4.3.2)",
                 f"{share * 100:.0f} % in DRAM: an insert takes {per_insert * 1e9:.0f} ns, a get "
                 f"{per_get * 1e9:.0f}",
             ],
@@ -200,5 +200,5 @@ def _ns(seconds: float, operations: int) -> float:
     return seconds / operations * 1e9
 
 
-def _growth(least: float, most: float) -> float:
-    return (most / SIZES[-1]) / (least / SIZES[0])
+def _growth(smallest_s: float, largest_s: float) -> float:
+    return (largest_s / SIZES[-1]) / (smallest_s / SIZES[0])

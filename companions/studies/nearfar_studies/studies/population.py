@@ -38,7 +38,7 @@ WORKLOADS = 265
 SLOWDOWNS = "slowdown of every program"
 
 SHIFTS = (1, 2, 3)
-"""Other cache sizes, as the number of times that the list's is doubled."""
+"""Other cache sizes: how many times the list's cache size is doubled."""
 
 Runs = dict[str, dict[str, DevicePrediction]]
 """Predictions by program and device."""
@@ -70,11 +70,11 @@ class Population(Study):
             profile = load(folder / f"{name}.json", WorkloadProfile)
             say(f"predicting {name}")
             try:
-                made = {size: predicted(listed, profile, here, size) for size in sizes}
+                predictions = {size: predicted(listed, profile, here, size) for size in sizes}
             except NearfarError as error:
                 failures[name] = str(error)
             else:
-                for size, devices in made.items():
+                for size, devices in predictions.items():
                     by_size[size][name] = devices
         left_out = [[name, failure] for name, failure in failures.items() if failure]
         runs = by_size[listed.llc_bytes]
@@ -119,10 +119,10 @@ def predicted(
     here: DeviceProfile,
     llc_bytes: int,
 ) -> dict[str, DevicePrediction]:
-    """Return the program on every device, with this last-level cache."""
+    """Predict the program on every device, with a last-level cache of `llc_bytes`."""
     target, near = load_machine(listed.machine), load_device(listed.near)
     own_bytes = here.measured and here.measured.effective_llc_bytes
-    there = on_other_machine(
+    on_target = on_other_machine(
         profile if llc_bytes == listed.llc_bytes else with_cache(profile, llc_bytes),
         near,
         here=here,
@@ -131,7 +131,7 @@ def predicted(
     )
     fars = [load_device(name) for name in listed.memories.values()]
     pages = None if target.page_bytes is None else f"{target.page_bytes}B"
-    prediction = predict(profile=there, near=near, far=fars, pages=pages, core=target.core)
+    prediction = predict(profile=on_target, near=near, far=fars, pages=pages, core=target.core)
     return {device.far: device for device in prediction.devices}
 
 
@@ -142,7 +142,7 @@ def share_table(listed: PopulationList, runs: Runs) -> ComparisonTable:
         predictions = [run[device] for run in runs.values()]
         totals = [each.total for each in predictions]
         latency = f"{device}, {predictions[0].latency_ns or 0.0:.0f} ns there"
-        alone = [m.slowdown for total in totals for m in total.models if m.model == "misses"]
+        by_misses = [m.slowdown for total in totals for m in total.models if m.model == "misses"]
         for percent, share in zip(SHARES["below_percent"], SHARES[memory], strict=True):
             rows.append(
                 row(
@@ -153,7 +153,7 @@ def share_table(listed: PopulationList, runs: Runs) -> ComparisonTable:
                         _below([total.slowdown.high for total in totals], percent),
                         _below([total.slowdown.low for total in totals], percent),
                     ),
-                    rivals={"no slowdown": 100.0, "every miss waits": _below(alone, percent)},
+                    rivals={"no slowdown": 100.0, "every miss waits": _below(by_misses, percent)},
                     note=latency,
                 )
             )
@@ -162,6 +162,7 @@ def share_table(listed: PopulationList, runs: Runs) -> ComparisonTable:
 
 
 def _below(slowdowns: Sequence[float], percent: float) -> float:
+    """Return the share of slowdowns below `percent`, in per cent."""
     return 100.0 * float(np.mean(np.array(slowdowns) < 1.0 + percent / 100.0))
 
 
@@ -185,6 +186,7 @@ def verdict(shares: ComparisonTable, count: int) -> list[str]:
 
 
 def _points(shares: ComparisonTable, name: str = "ours") -> float:
+    """Return the mean difference to the published shares, in percentage points."""
     return float(np.mean(np.abs(column(shares, name) - column(shares, "published"))))
 
 

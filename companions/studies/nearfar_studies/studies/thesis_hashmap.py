@@ -100,7 +100,7 @@ def _table() -> ComparisonTable:
     low = hashmap.predicted_s(n, float(hashmap.implied_clocks_ghz(n, dram_ns).max()), dram_ns)
     high = hashmap.predicted_s(n, THESIS.value("clock_ghz"), dram_ns)
     near = hashmap.counters(n).cycles / clock * 1e-9
-    million = float(printed["real"][n == 1_000_000][0]) / 1e6
+    s_per_get_at_million = float(printed["real"][n == 1_000_000][0]) / 1e6
     return table(
         "n gets from a map of n elements",
         "table 6.1",
@@ -116,7 +116,7 @@ def _table() -> ComparisonTable:
                     CODE: printed["code_model"][i],
                     NULL: near[i],
                     NOMINAL: high[i],
-                    TRIVIAL: million * size,
+                    TRIVIAL: s_per_get_at_million * size,
                 },
             )
             for i, size in enumerate(n)
@@ -127,11 +127,11 @@ def _table() -> ComparisonTable:
 
 
 def _correlations(compared: ComparisonTable) -> TextTable:
-    """Return correlations of times per get; total times all grow with n, so theirs are trivial."""
+    """Return correlations of times per get, because total times all grow with n."""
     n = THESIS.columns("6.1")["n"]
     names = ["published", "ours", COUNTERS, CODE]
     per_get = np.array([column(compared, name) / n for name in names])
-    # The code model is the same for every n but for its table's first row and rounding.
+    # The code model's time per get is constant, except in the first row and for rounding.
     matrix = np.corrcoef(per_get)
     seconds = np.corrcoef(np.array([column(compared, name) for name in names]))
     return TextTable(
@@ -147,16 +147,16 @@ def _correlations(compared: ComparisonTable) -> TextTable:
 def _inconsistencies(n: Column) -> TextTable:
     v = THESIS.value
     printed = THESIS.columns("6.1")
-    at = {size: int(np.flatnonzero(n == size)[0]) for size in (50_000, 1_000_000)}
+    place_of = {size: int(np.flatnonzero(n == size)[0]) for size in (50_000, 1_000_000)}
     bare = hashmap.its_counters_model_s(n, with_cpu=False)
     full = hashmap.its_counters_model_s(n, with_cpu=True)
     code = hashmap.its_code_model_s(n)
-    shown = printed["counters_model"]
-    first, million = at[50_000], at[1_000_000]
+    table_s = printed["counters_model"]
+    first, million = place_of[50_000], place_of[1_000_000]
     loads_zero = -v("loads_offset") / v("loads_slope")
     stores_zero = -v("stores_offset") / v("stores_slope")
     ratio_one = (1.0 - v("store_ratio_offset")) / v("store_ratio_slope")
-    its = [
+    means = [
         errors([relative(printed[m][i], printed["real"][i]) or 0.0 for i in range(len(n))]).mean
         for m in ("counters_model", "code_model")
     ]
@@ -167,14 +167,14 @@ def _inconsistencies(n: Column) -> TextTable:
             [
                 "stated mean errors",
                 f"{percent(v('stated_counters_error'))} and {percent(v('stated_code_error'))}; "
-                f"its own table 6.1 gives {percent(its[0])} and {percent(its[1])}",
+                f"its own table 6.1 gives {percent(means[0])} and {percent(means[1])}",
             ],
             [
                 "equations and table",
                 f"at 1 M the printed equations give {bare[million]:.4f} s and the table "
-                f"{shown[million]:.3f} s; with the processor time that the code leaves out, "
+                f"{table_s[million]:.3f} s; with the processor time that the code leaves out, "
                 f"{full[million]:.3f} s. At 50,000 even that differs: {full[first]:.4f} and "
-                f"{shown[first]:.3f} s; the code model's row there is "
+                f"{table_s[first]:.3f} s; the code model's row there is "
                 f"{printed['code_model'][first]} s, its equation gives {code[first]:.3f} s",
             ],
             [

@@ -26,7 +26,7 @@ OURS, RIVALS = "exact", ("greedy", "hot-first", "page-interleaved")
 """Guided placement by our optimisers, best first, and without guidance."""
 
 LATENCY_FACTOR, BANDWIDTH_DIVISOR = 4, 8
-"""X-Mem's far memory against its near one."""
+"""X-Mem's far memory relative to its near memory."""
 
 PUBLISHED = {0.06: "GraphMat", 0.25: "VoltDB, MemC3"}
 """The source's programs by the share of near memory with which they were placed."""
@@ -98,19 +98,19 @@ def _published(share: float) -> str:
 
 
 def _verdict(program: str, rows: dict[float, ComparisonRow]) -> list[str]:
-    """Return for each published share how ours compares with the published range and no guidance.
+    """Compare our slowdown at each published share with the published range and with no guidance.
 
     The source's programs differ from this one, so only the kind of result can agree.
     """
     low, high = PUBLISHED_GUIDED
     lines = [f"{program}: all far {rows[0.0].ours:.2f}"]
     for share, programs in PUBLISHED.items():
-        ours, blind = rows[share].ours or 0.0, rows[share].rivals["page-interleaved"]
+        ours, interleaved = rows[share].ours or 0.0, rows[share].rivals["page-interleaved"]
         place = "inside" if low <= ours <= high else "below" if ours < low else "above"
         lines.append(
             f"{program} with {share:.0%} near: guided {ours:.2f}, {place} the published "
-            f"{low}-{high} of other programs ({programs}); page-interleaved {blind:.2f}, "
-            + (f"{blind - ours:.2f} more" if blind > ours + 0.005 else "no slower")
+            f"{low}-{high} of other programs ({programs}); page-interleaved {interleaved:.2f}, "
+            + (f"{interleaved - ours:.2f} more" if interleaved > ours + 0.005 else "no slower")
         )
     return lines
 
@@ -136,7 +136,7 @@ def x_mem_far(near: DeviceProfile) -> DeviceProfile:
             )
             for f in near.bandwidth
         ],
-        # The chains curve and the loaded latency of such a memory are not measured: derived.
+        # Chains and loaded latency of such a memory are not measured, so the model derives them.
         chains=[],
         loaded_latency=[],
     )
