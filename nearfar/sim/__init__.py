@@ -1,1 +1,1 @@
-"""Costs of accesses on a simulated memory."""
+"""Time and traffic of accesses to a simulated memory."""

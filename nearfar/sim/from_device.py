@@ -58,7 +58,7 @@ class Plateau:
 
 
 def from_device(device: DeviceProfile) -> DeviceModel:
-    """Return the model of `device`; raises NearfarError where its figures do not make one."""
+    """Return the model of `device`; raises NearfarError if its figures are not sufficient."""
     reads = _plateaus(random_reads(device))
     idle = [figure.value_ns for figure in random_reads(device)]
     if not idle:
@@ -100,29 +100,30 @@ def from_device(device: DeviceProfile) -> DeviceModel:
 def fit_reads(model: DeviceModel, plateaus: Sequence[Plateau]) -> DeviceModel:
     """Return `model` with the latencies of its levels fitted to `plateaus`.
 
-    Latency is the sum of shares x level latencies, linear in the constants; the fit minimises
-    squared relative errors. With fewer plateaus than constants the model stays as it is.
+    A plateau's latency is the sum over levels of share x latency, so it is linear in the latencies.
+    The fit minimises squared relative errors. If there are not more plateaus than levels, or if a
+    fitted latency is not positive, `model` is returned unchanged.
     """
     if len({plateau.region_bytes for plateau in plateaus}) <= len(model.levels):
         return model
     if not model.levels and len(plateaus) > 1:
-        # Unknown caches serve some of them, so their mean is no level's latency.
+        # Unknown caches serve some plateaus, so the mean of all is not the medium's latency.
         return model
     shares = np.array([read_shares(model, plateau.region_bytes) for plateau in plateaus])
     fitted = _least_squares(shares, plateaus)
     if fitted is None:
         return model
-    at = iter(np.maximum.accumulate(fitted))
+    fitted_ns = iter(np.maximum.accumulate(fitted))
     return replace(
         model,
-        caches=tuple(replace(level, latency_ns=float(next(at))) for level in model.caches),
-        buffers=tuple(replace(level, latency_ns=float(next(at))) for level in model.buffers),
-        media_ns=float(next(at)),
+        caches=tuple(replace(level, latency_ns=float(next(fitted_ns))) for level in model.caches),
+        buffers=tuple(replace(level, latency_ns=float(next(fitted_ns))) for level in model.buffers),
+        media_ns=float(next(fitted_ns)),
     )
 
 
 def read_shares(model: DeviceModel, region_bytes: int) -> list[float]:
-    """Return the share of a random chase that each level serves: caches, buffers, medium."""
+    """Return the share of a random chase's loads by level: caches, buffers, medium."""
     ran = _run(model, "load", region_bytes)
     return [count / ran.lines for count in ran.read]
 
@@ -145,7 +146,7 @@ def _run(model: DeviceModel, operation: str, region_bytes: int) -> _sim.RunResul
         access_bytes=LINE_BYTES,
         stride_bytes=LINE_BYTES,
         warm_up=warm,
-        # Whole passes of small regions; a share of 200,000 is known to 0.1 %.
+        # Small regions get whole passes; 200,000 accesses give shares to 0.1 %.
         accesses=max(200_000 // lines, 1) * lines if lines <= 200_000 else 200_000,
         fence_every=1 << 30,
     )
@@ -158,7 +159,10 @@ def _least_squares(shares: np.ndarray, plateaus: Sequence[Plateau]) -> np.ndarra
 
 
 def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
-    """Fit the times to drain queued lines, and the cost of a fence beyond them."""
+    """Return `model` with a write queue, fitted drain times, and costs of fence and flush.
+
+    A fence or flush costs its latency minus the time to accept a line.
+    """
     by_region = _plateaus(idle_latencies(device, "nt-store"))
     fence_ns = _latency(device, "nt-store")
     flush_ns = _latency(device, "clwb")
@@ -194,7 +198,7 @@ def _with_writes(model: DeviceModel, device: DeviceProfile) -> DeviceModel:
 
 
 def _plateaus(figures: Sequence[LatencyFigure]) -> list[Plateau]:
-    """Return one plateau per region, on the largest pages, whose translation costs nothing."""
+    """Return one plateau per region, with the largest pages: they need the fewest page walks."""
     fitting = [
         figure for figure in figures if figure.region_bytes is not None and not figure.stride_bytes
     ]
@@ -207,7 +211,7 @@ def _plateaus(figures: Sequence[LatencyFigure]) -> list[Plateau]:
 
 
 def _latency(device: DeviceProfile, operation: str) -> float | None:
-    """Return the latency of a write and its fence; figures by region share one fence."""
+    """Return the latency of a write with its fence; figures with a region share one fence."""
     for figure in device.latency:
         if figure.operation == operation and figure.region_bytes is None:
             return figure.value_ns
@@ -223,7 +227,7 @@ def _level(buffer: BufferFigure, media_ns: float) -> MemoryLevel:
     ways = buffer.ways if buffer.ways and buffer.ways <= MAX_WAYS else 0
     unit = block * max(ways, 1)
     if ways == 0 and _cache_name(buffer.name) and buffer.capacity_bytes > 1 << 20:
-        # No large cache is fully associative; an unknown number of ways is assumed to be 16.
+        # No large cache is fully associative: an unknown number of ways is assumed as MAX_WAYS.
         ways, unit = MAX_WAYS, block * MAX_WAYS
     random = buffer.replacement == "random" or (buffer.replacement is None and ways == 0)
     return MemoryLevel(
@@ -276,7 +280,7 @@ def _bandwidth(
     single = [figure.value_gb_per_s for figure in figures if figure.threads == 1]
     if not single:
         return ThreadBandwidth(min(one_by_latency, most), most, sharpness)
-    # The closed form stays below T b1: solve it for the b1 that gives the measured value.
+    # The closed form is below T b1: solve it for the b1 that gives the measured bandwidth.
     measured = max(single)
     if measured >= 0.95 * most:
         return ThreadBandwidth(2 * most, most, sharpness)
@@ -294,7 +298,10 @@ def _by_threads(figures: Sequence[BandwidthFigure]) -> tuple[tuple[int, float], 
 
 
 def _mixtures(device: DeviceProfile) -> tuple[tuple[float, int, float], ...]:
-    """Return published mixed traffic; the end of a loaded-latency curve if there is no other."""
+    """Return (read share, threads, GB/s) of mixed traffic; threads 0 if unknown.
+
+    A loaded-latency curve's best bandwidth is used for read shares without a published figure.
+    """
     mixtures = {
         curve.read_share: (0, max(bandwidth for bandwidth, _ns in curve.points))
         for curve in plain_curves(device.loaded_latency)

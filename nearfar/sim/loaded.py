@@ -1,8 +1,8 @@
-"""Loaded latency: the published curves of a device, or a closed form where there is none.
+"""Loaded latency: the published curves of a device, or a closed form if there are none.
 
-With M lines in flight, bandwidth B and latency L(B) are the fixed point B = 64 B x M / L(B).
-Little's law applies above the knee. There is no transient; a feedback controller agrees to four
-digits up to M = 128 (measured on the curves of the library).
+With M lines in flight, bandwidth B and latency L(B) satisfy B = 64 bytes x M / L(B); beyond the
+curve's end, B is constant and Little's law gives the latency. The solution is the steady state. A
+simulated feedback controller agrees to four digits up to M = 128 on the library's curves.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class LoadedLatency:
     curves: tuple[tuple[float, Curve], ...] = ()
 
     def latency_ns(self, bandwidth_gb_per_s: float, read_share: float = 1.0) -> float:
-        """Return the latency at a bandwidth, between the curves of the closest read shares."""
+        """Return the latency at a bandwidth, between the curves of the nearest read shares."""
         close = [curve for curve in self.curves if abs(curve[0] - read_share) <= MAX_SHARE_DISTANCE]
         if not close:
             return self._closed_form(bandwidth_gb_per_s, read_share)
         close.sort(key=lambda curve: abs(curve[0] - read_share))
-        values = [self._on(curve, bandwidth_gb_per_s) for _share, curve in close[:2]]
+        values = [self._on_curve(curve, bandwidth_gb_per_s) for _share, curve in close[:2]]
         if len(values) == 1 or close[0][0] == read_share:
             return values[0]
         step = close[1][0] - close[0][0]
         weight = min(max((read_share - close[0][0]) / step, 0.0), 1.0) if step else 0.0
         return values[0] + weight * (values[1] - values[0])
 
-    def _on(self, curve: Curve, bandwidth_gb_per_s: float) -> float:
-        """Return a curve's latency, scaled to start at this model's idle latency."""
+    def _on_curve(self, curve: Curve, bandwidth_gb_per_s: float) -> float:
+        """Return the latency on `curve`, scaled so that the curve starts at this idle latency."""
         rising = _rising(curve)
         first = rising[0][1]
         at = np.interp(
@@ -67,10 +67,10 @@ class LoadedLatency:
 
         Beyond the curve's end, bandwidth is constant and latency follows Little's law.
         """
-        low, high, reads_only = 0.0, self._highest(1.0), 1.0
+        low, high, reads_only = 0.0, self._max_bandwidth(1.0), 1.0
         if LINE_BYTES * in_flight / self.latency_ns(high, reads_only) >= high:
             return high, LINE_BYTES * in_flight / high
-        for _ in range(60):  # halves below what a float resolves
+        for _ in range(60):  # more halvings than a float resolves
             middle = (low + high) / 2
             if LINE_BYTES * in_flight / self.latency_ns(middle, reads_only) > middle:
                 low = middle
@@ -78,7 +78,7 @@ class LoadedLatency:
                 high = middle
         return low, self.latency_ns(low, reads_only)
 
-    def _highest(self, read_share: float) -> float:
+    def _max_bandwidth(self, read_share: float) -> float:
         near = [
             curve for share, curve in self.curves if abs(share - read_share) <= MAX_SHARE_DISTANCE
         ]
@@ -88,7 +88,7 @@ class LoadedLatency:
 
 
 def _rising(curve: Curve) -> list[tuple[float, float]]:
-    """Return the rising part of a curve; of points at one bandwidth, the first."""
+    """Return the points of `curve` whose bandwidth exceeds that of all points before them."""
     rising: list[tuple[float, float]] = []
     for point in curve:
         if not rising or point[0] > rising[-1][0]:

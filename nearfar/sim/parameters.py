@@ -1,4 +1,4 @@
-"""Checked parameters of a simulated memory, named as in native/sim/device/parameters.hpp.
+"""Parameters of a simulated memory, checked; names as in native/sim/device/parameters.hpp.
 
 Sizes are in bytes, times in ns, bandwidths in GB/s (1e9 B/s). A level's latency is that of a load
 that it serves, measured from the core.
@@ -134,9 +134,9 @@ class Tlb:
 
 @dataclass(frozen=True)
 class ThreadBandwidth:
-    """Bandwidth of one kind of traffic by threads: published, else ((T b1)^-p + Bmax^-p)^(-1/p).
+    """Bandwidth of one kind of traffic with T threads: published points, or a closed form.
 
-    The closed form only rises; published points may fall with more threads.
+    The closed form ((T b1)^-p + Bmax^-p)^(-1/p) rises with T; published points may fall.
     """
 
     one_thread_gb_per_s: float
@@ -158,7 +158,7 @@ class ThreadBandwidth:
 
 @dataclass(frozen=True)
 class NearCache:
-    """Memory Mode: DRAM as a direct-mapped cache in front. Not validated on hardware."""
+    """Memory Mode: DRAM as a direct-mapped cache of the memory. Not validated on hardware."""
 
     capacity_bytes: int
     latency_ns: float

@@ -95,9 +95,9 @@ class SimulationResult:
 def simulate_pattern(
     options: SimulateOptions, device: DeviceModel | None = None
 ) -> SimulationResult:
-    """Run the simulator; raises NearfarError for what it cannot simulate.
+    """Run the simulator; raises NearfarError for a pattern that it cannot simulate.
 
-    `device` is the model of the device that `options` names, if it was made before.
+    `device` is the model of the device that `options` names, if the caller already has it.
     """
     model, stride = checked(options, device)
     if options.isa is not None and options.isa not in _sim.isas():
@@ -206,7 +206,7 @@ def _amplification(
 
 
 def _loaded(model: DeviceModel, options: SimulateOptions, idle_ns: float) -> tuple[float, float]:
-    """Return the GB/s and ns per line with the options's lines in flight."""
+    """Return (GB/s, ns per line) with the lines in flight that `options` give."""
     most = model.read.max_gb_per_s
     if options.pattern == "random":
         most /= amplified(options.access_bytes, model.granularity_bytes)

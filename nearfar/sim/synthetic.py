@@ -1,8 +1,8 @@
 """Random memories with known parameters, to test probes and inference on.
 
-Sizes are not only powers of two and any combination may occur, so no probe can be tuned to one
-device. Neighbouring levels differ in latency by at least a quarter and in capacity by a factor of
-four: no user-space probe distinguishes closer ones.
+Sizes are not only powers of two, and all combinations of levels occur, so no probe can be tuned to
+a particular device. Adjacent levels differ by at least a quarter in latency and by a factor of at
+least four in capacity, since no user-space probe can distinguish closer levels.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def synthetic(seed: int) -> DeviceModel:
 
 
 def without_buffers(seed: int) -> DeviceModel:
-    """Return a memory like DRAM without buffers of its own, behind caches or not."""
+    """Return a random memory without buffers, like DRAM, with or without caches."""
     dice = random.Random(seed)
     return _model(
         dice,
@@ -120,7 +120,7 @@ def _log_uniform(dice: random.Random, low: float, high: float) -> float:
 
 
 def _caches(dice: random.Random) -> tuple[MemoryLevel, ...]:
-    """Return none (loads bypass them) or one to three levels."""
+    """Return no cache (loads bypass caches) or one to three levels of caches."""
     count = dice.choice((0, 1, 2, 3))
     choices = (
         ((32 << 10, 64 << 10), (8, 12), (0.9, 1.6)),
@@ -143,12 +143,12 @@ def _buffers(
     dice: random.Random, caches: tuple[MemoryLevel, ...], devices: int, granularity_bytes: int
 ) -> tuple[tuple[MemoryLevel, ...], float, float]:
     """Return the buffers of one device, and the medium's read latency and drain time."""
-    # Loads do not see a buffer that fits into a cache: buffers are larger than the last cache.
+    # A buffer smaller than a cache serves no loads, so buffers are larger than the last cache.
     lowest = float(
         max(MIN_BUFFER_BYTES, MIN_CAPACITY_RATIO * caches[-1].capacity_bytes if caches else 0)
     )
     if devices > 1:
-        # A region of a few granules covers some devices more than others.
+        # A region of few interleave granules has unequal parts on the devices.
         lowest = max(lowest, MIN_CAPACITY_RATIO * devices * granularity_bytes)
     count = dice.choice((0, 1, 1, 2, 2, 3))
     capacities: list[float] = []
@@ -161,7 +161,7 @@ def _buffers(
         lowest = capacity * MIN_CAPACITY_RATIO
     read_ns, drain_ns = dice.uniform(70, 180), dice.uniform(15, 40)
     buffers: list[MemoryLevel] = []
-    # A block spread over devices would look like one block of all devices together.
+    # A block larger than a granule would lie on several devices and look like a larger block.
     possible = [block for block in BLOCKS if block <= granularity_bytes]
     blocks = sorted(dice.choice(possible) for _ in capacities)
     for number, (capacity, largest_block) in enumerate(
@@ -199,6 +199,6 @@ def _wear(dice: random.Random) -> WearStall:
 
 
 def _refresh(dice: random.Random) -> Refresh:
-    """Return stalls of at most 2 % of the time: mean and median of accesses still agree."""
+    """Return stalls of at most 2 % of the time, so that mean and median latency still agree."""
     period_ns = _log_uniform(dice, 5e4, 2e6)
     return Refresh(period_ns, period_ns * dice.uniform(0.005, 0.02))

@@ -14,10 +14,10 @@ from nearfar.sim.parameters import DeviceInterleave, ThreadBandwidth
 def by_threads(bandwidth: ThreadBandwidth, threads: int) -> float:
     """Return the bandwidth of `threads` in GB/s.
 
-    Between published thread counts it is linear, and constant beyond the last. Without any it is
-    ((T b1)^-p + Bmax^-p)^(-1/p), which has no corner: within 4 % where fitted to published curves,
-    1.4-9 % on other capacities and generations. The minimum of T b1 and Bmax is 10 % off at its
-    corner.
+    The bandwidth is linear between published thread counts and constant beyond the last. Without
+    published counts it is ((T b1)^-p + Bmax^-p)^(-1/p). This smooth form is within 4 % of the
+    published curves to which it was fitted, and within 1.4-9 % of other capacities and generations;
+    the simpler min(T b1, Bmax) is off by 10 % at its corner.
     """
     p = bandwidth.sharpness
     if bandwidth.points:
@@ -31,7 +31,7 @@ def by_threads(bandwidth: ThreadBandwidth, threads: int) -> float:
 
 
 def saturated(demand_gb_per_s: float, max_gb_per_s: float, sharpness: float) -> float:
-    """Return the bandwidth that a memory of `max_gb_per_s` provides for a demand."""
+    """Return the bandwidth that a memory with limit `max_gb_per_s` delivers for a demand."""
     if demand_gb_per_s <= 0:
         return 0.0
     # The larger term is factored out so that no power overflows.
@@ -40,7 +40,7 @@ def saturated(demand_gb_per_s: float, max_gb_per_s: float, sharpness: float) -> 
 
 
 def scaled_by(bandwidth: ThreadBandwidth, share: float) -> ThreadBandwidth:
-    """Return `bandwidth` if only `share` of every moved byte was requested."""
+    """Return `bandwidth` in requested bytes, if only a `share` of the moved bytes is requested."""
     return replace(
         bandwidth,
         one_thread_gb_per_s=bandwidth.one_thread_gb_per_s * share,
@@ -50,7 +50,7 @@ def scaled_by(bandwidth: ThreadBandwidth, share: float) -> ThreadBandwidth:
 
 
 def capped(bandwidth: ThreadBandwidth, max_gb_per_s: float) -> ThreadBandwidth:
-    """Return `bandwidth` limited to `max_gb_per_s`, as of some of the devices."""
+    """Return `bandwidth` limited to `max_gb_per_s`, such as that of some of the devices."""
     return replace(
         bandwidth,
         max_gb_per_s=max_gb_per_s,

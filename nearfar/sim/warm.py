@@ -1,4 +1,4 @@
-"""Bounds on the time of a simulation: warm-up accesses and scaled-down regions."""
+"""Limits the time of a simulation: number of warm-up accesses, and scaled-down regions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_WARM_LINES = 2_000_000
 
 @dataclass(frozen=True)
 class ScaledSimulation:
-    """A smaller memory and region with the same shares."""
+    """A smaller memory and region with the same shares of hits as the original."""
 
     model: DeviceModel
     region_bytes: int
@@ -41,10 +41,10 @@ class ScaledSimulation:
 def scaled(model: DeviceModel, region_bytes: int, access_bytes: int) -> ScaledSimulation:
     """Return `model` and a large region divided by the same power of two.
 
-    Sets and region shrink by the same factor, so each set is as full and the shares of hits are the
-    same. A level with too few sets keeps its size if its share of the smaller region is negligible
-    too. This is valid only for orders without windows and strides. `access_bytes` is the size of an
-    access.
+    The number of sets and the region shrink by the same factor, so each set holds as many lines as
+    before, and the shares of hits do not change. A level with too few sets keeps its size, if even
+    then it holds only a negligible share of the smaller region. This is valid only for access
+    orders without windows and strides. `access_bytes` is the size of an access.
     """
     factor = 1
     while _may_shrink(model, region_bytes, access_bytes, 2 * factor):
@@ -54,9 +54,9 @@ def scaled(model: DeviceModel, region_bytes: int, access_bytes: int) -> ScaledSi
     near = model.near
     smaller = replace(
         model,
-        caches=tuple(_scaled(cache, factor) for cache in model.caches),
+        caches=tuple(_scaled_level(cache, factor) for cache in model.caches),
         near=near and replace(near, capacity_bytes=near.capacity_bytes // factor // 64 * 64),
-        buffers=tuple(_scaled(buffer, factor) for buffer in model.buffers),
+        buffers=tuple(_scaled_level(buffer, factor) for buffer in model.buffers),
         tlb=replace(model.tlb, entries=max(model.tlb.entries // factor, 1)),
     )
     return ScaledSimulation(smaller, region_bytes // factor)
@@ -69,20 +69,20 @@ def _may_shrink(model: DeviceModel, region_bytes: int, access_bytes: int, factor
     if model.near and model.near.capacity_bytes // factor < 64 * MIN_BLOCKS:
         return False
     return all(
-        _divides(level, factor)
+        _has_enough_sets(level, factor)
         or NEGLIGIBLE_LEVEL_RATIO * level.capacity_bytes * model.devices <= region
         for level in model.levels
     )
 
 
-def _divides(level: MemoryLevel, factor: int) -> bool:
+def _has_enough_sets(level: MemoryLevel, factor: int) -> bool:
     if level.ways:
         return level.sets >= MIN_SETS * factor
     return level.blocks >= MIN_BLOCKS * factor
 
 
-def _scaled(level: MemoryLevel, factor: int) -> MemoryLevel:
-    if not _divides(level, factor):
+def _scaled_level(level: MemoryLevel, factor: int) -> MemoryLevel:
+    if not _has_enough_sets(level, factor):
         return level
     unit = level.block_bytes * max(level.ways, 1)
     return replace(level, capacity_bytes=round(level.capacity_bytes / unit / factor) * unit)
