@@ -1,9 +1,9 @@
 """The verbs, one file each: module `foo` holds the function `foo`, whose docstring is its help.
 
-A module may hold a cyclopts `App` called `app`, for a verb with verbs of its own (`device list`);
-without a function `foo`, the module's docstring is its help. Companion packages add verbs by entry
-points (nearfar/companions.py). Nothing else lists the verbs; `GROUPS` orders those that users
-begin with, in help, completion, man pages and on the site.
+A module may define a cyclopts `App` called `app`, for a verb with subcommands (`device list`);
+without a function `foo`, the module's docstring is the help. Companion packages add verbs by entry
+points (nearfar/companions.py). No other list of verbs exists; `GROUPS` only orders the verbs that
+users need first, in help, completion, man pages and on the site.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def verbs() -> list[str]:
 
 
 def group_of(verb: str) -> Group:
-    """Return the group that help shows a verb in."""
+    """Return the group under which help lists a verb."""
     return _group(next((name for name, group in GROUPS.items() if verb in group), REST))
 
 
@@ -64,7 +64,7 @@ def add_commands(app: App) -> None:
 
 
 def add_command(app: App, verb: str, place: int = 0) -> None:
-    """Import one verb and add it to `app`, in this place of its group."""
+    """Import a verb and add it to `app`, at position `place` of its group."""
     name = verb_modules().get(verb)
     if name is None:
         code = load_verb(verb)
@@ -79,7 +79,7 @@ def add_command(app: App, verb: str, place: int = 0) -> None:
 
 
 def add_summaries(app: App) -> None:
-    """Add every verb to `app` with the first line of its help only; import none of them."""
+    """Add every verb to `app` with only the first line of its help; no verb is imported."""
     modules = verb_modules()
     for place, verb in enumerate(verbs()):
         if verb in modules:
@@ -93,7 +93,7 @@ def add_summaries(app: App) -> None:
 
 
 def summary(source: str, name: str) -> str:
-    """Return the first paragraph of a docstring: of the function `name`, else of the module."""
+    """Return the first paragraph of the docstring of function `name` or, without it, the module."""
     paragraph = r'"""(.*?)(?:"""|\n\n)'
     function = re.search(rf"^def {name}\(.*?{paragraph}", source, re.MULTILINE | re.DOTALL)
     docstring = function or re.search(paragraph, source, re.DOTALL)

@@ -1,4 +1,4 @@
-"""Verbs of companion packages: those that are installed, and those that could be."""
+"""Verbs of companion packages, installed or not."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nearfar.companions import KNOWN, VERBS, installed, not_installed
 
 
 def companion_verbs() -> list[str]:
-    """Return the verbs of installed companions, and of those that can be installed."""
+    """Return the verbs of installed companions and of known companions not yet installed."""
     return sorted(name for name in {*installed(VERBS), *KNOWN} if " " not in name)
 
 
 def load_verb(verb: str) -> Any:
-    """Return the function or App of a companion's verb, or a function that says what it lacks."""
+    """Return a companion verb's function or App, or a function that raises what is missing."""
     entry = installed(VERBS).get(verb)
     if entry is None:
         return _refuse(verb, not_installed(verb))
@@ -31,11 +31,11 @@ def load_verb(verb: str) -> Any:
 
 
 def help_source(verb: str) -> tuple[str, str] | None:
-    """Return the source that holds a verb's help and its function's name; None: not installed."""
+    """Return (source with a verb's help, name of its function); None: not installed."""
     entry = installed(VERBS).get(verb)
     try:
         spec = find_spec(entry.module) if entry is not None else None
-    except ImportError:  # its package is gone, its metadata are not
+    except ImportError:  # the package was removed, its metadata remained
         return None
     if entry is None or spec is None or spec.origin is None:
         return None

@@ -1,4 +1,4 @@
-"""The end of a verb that makes a document: save it, then print it as JSON or as a table."""
+"""Delivers a verb's document: saves it, then prints it as JSON or as a table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DocumentT = TypeVar("DocumentT", bound=Document)
 
 
 def check_output(*paths: Path | None) -> None:
-    """Fail before long work if a file that was named cannot be written."""
+    """Raise an error before long work if a named output file cannot be written."""
     for path in paths:
         if path is not None:
             check_writable(path)
@@ -32,9 +32,9 @@ def deliver_document(
     *,
     saved: bool = False,
 ) -> None:
-    """Save `document` if a file is named; print it by `show` unless JSON or nothing is wanted.
+    """Save `document` if `delivery` names a file; print it as JSON, by `show`, or not at all.
 
-    `saved`: the file was written before.
+    `saved`: the file was already written.
     """
     if delivery.output is not None and not saved:
         save(document, delivery.output)
@@ -52,7 +52,7 @@ def deliver_document(
 
 
 def sayer(console: Console) -> Callable[[str], None]:
-    """Return a function that prints one line of a verb's own words to `console`."""
+    """Return a function that prints one line of a verb's own text to `console`."""
 
     def say(text: str) -> None:
         console.print(f"nearfar: {text}", style="dim", markup=False, highlight=False)

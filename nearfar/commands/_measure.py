@@ -1,4 +1,4 @@
-"""The verb `measure` with --self-test or --kernel: what it runs and prints."""
+"""The special modes of the verb `measure`: self-test, core, paged memory, single kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.options.shared import JsonOptions
 
 
 def self_test(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
-    """Probe a simulated memory and compare what is inferred with its truth; 1 on a mismatch."""
+    """Probe a simulated memory and compare inferred with true values; return 1 on a mismatch."""
     from nearfar.base.files import write_atomically
     from nearfar.commands._deliver import check_output
     from nearfar.measure import show
@@ -54,7 +54,7 @@ def _print_verdicts(verdicts: list[Any]) -> None:
 
 
 def core(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
-    """Measure this processor's core, or with --self-test simulated ones; 1 on a mismatch."""
+    """Measure this processor's core, or simulated cores with --self-test (1 on a mismatch)."""
     from nearfar.commands._deliver import check_output, print_json
     from nearfar.documents import save
     from nearfar.machine.render_core import core_lines
@@ -80,7 +80,7 @@ def core(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
 
 
 def paged(options: MeasureOptions, modes: MeasureModes) -> ExitCode:
-    """Measure a paged memory; without --yes, show what that would do to the machine."""
+    """Measure a paged memory; without --yes, only print the changes to the machine."""
     from nearfar.commands._deliver import check_output, print_json
     from nearfar.documents import save
     from nearfar.measure import show
@@ -135,7 +135,7 @@ def _core_self_test(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
 
 
 def list_kernels(delivery: JsonOptions) -> None:
-    """Print every kernel and what this processor is missing for it."""
+    """Print every kernel and the features that this processor lacks for the kernel."""
     from nearfar.measure.one_kernel import kernel_list
 
     kernels = kernel_list()

@@ -1,4 +1,4 @@
-"""Turns the options classes of a verb into the signature that cyclopts reads."""
+"""Converts the options classes of a verb to the signature that cyclopts reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ResultT = TypeVar("ResultT")
 
 
 def verb(*kinds: Any) -> Callable[[Callable[..., ResultT]], Callable[..., ResultT]]:
-    """Give a function of options objects one parameter for each of their fields."""
+    """Return a decorator: the function of options gets a parameter for each of their fields."""
     places = [(at, entry) for at, kind in enumerate(kinds) for entry in option_fields(kind)]
     order = {"first": 0, "rest": 1, "": 2}
     places = [place for place in places if place[1].option.position != "none"]
@@ -34,7 +34,7 @@ def verb(*kinds: Any) -> Callable[[Callable[..., ResultT]], Callable[..., Result
             for at, entry in places:
                 if entry.option.consume and bound.get(entry.name) == []:
                     raise CommandError(f"{entry.flag} names no file: name at least one after it")
-                # None and an empty list on the command line both mean: not given.
+                # None and an empty list mean that the option was not given.
                 if bound.get(entry.name) not in (None, (), []):
                     values[at][entry.name] = bound[entry.name]
             return run(*(kind(**part) for kind, part in zip(kinds, values, strict=True)))

@@ -30,7 +30,7 @@ def compare(options: CompareOptions, delivery: ComparisonFiles) -> int:
     _write_files(comparison, delivery)
     deliver_document(comparison, delivery, print_comparison)
     if options.fail_over is not None and not judged(comparison):
-        # A gate that passes whatever happens would look like one that was passed.
+        # Without judged figures, a gate must not pass: exit code 0 would look like success.
         raise CommandError(f"{verdict(comparison)}: {_reasons(comparison)}")
     return int(ExitCode.FOUND if comparison.failed else ExitCode.DONE)
 

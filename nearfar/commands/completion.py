@@ -33,7 +33,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
     add_commands(app)
     script = app.generate_completion(shell=shell)
     if shell == "bash":
-        # A name of ours or a file: files where no name begins so.
+        # Complete a name of the library or, if none matches, a file.
         last = script.rindex("\n}")
         files = '  [[ ${#COMPREPLY[@]} -gt 0 ]] || COMPREPLY=( $(compgen -f -- "${cur}") )'
         script = f"{script[:last]}\n{files}{script[last:]}"

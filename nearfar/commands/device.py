@@ -93,7 +93,7 @@ def compare(options: CompareDevicesOptions, delivery: JsonOptions) -> None:
         _print_json(
             {
                 "devices": [first.name, *(device.name for device in others)],
-                # Two keys of each row and of the whole are for two devices only.
+                # These two keys exist only in comparisons of exactly two devices.
                 **({"first": first.name, "second": others[0].name} if len(others) == 1 else {}),
                 "rows": rows,
                 "closest": [_likeness_row(likeness) for likeness in likenesses],

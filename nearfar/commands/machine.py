@@ -78,7 +78,7 @@ def _check(options: MachineOptions, modes: MachineModes) -> int:
 
 
 def _deliver(document: DocumentT, modes: MachineModes, render: Callable[[DocumentT], str]) -> None:
-    """Save a document where asked; print it as JSON or text, or the path that it was saved to."""
+    """Save a document if a path is named; print the document as JSON or text, or print the path."""
     from nearfar.commands._deliver import print_json
     from nearfar.documents import save
 
@@ -157,7 +157,7 @@ def _check_rights(tree: Tree, options: ConvertOptions) -> None:
 
 
 def _conversion(tree: Tree, note: Path, options: ConvertOptions) -> Conversion:
-    """Return the conversion that the options ask for, or the one that was begun."""
+    """Return the conversion that the options specify, or the unfinished conversion in `note`."""
     from nearfar.documents import producer
     from nearfar.documents.conversion import Conversion
     from nearfar.machine.convert import convert as engine

@@ -39,7 +39,7 @@ def place(options: PlaceOptions, delivery: ExportOptions) -> None:
 
 
 def _earlier_plan(path: Path, options: PlaceOptions) -> Plan:
-    """Return a plan that was made before, which only --map can change."""
+    """Return the saved plan at `path`; refuse all options except --map."""
     from nearfar.commands._ignored import refuse_unused
     from nearfar.documents import Plan, load
     from nearfar.place.exports import mapped

@@ -40,7 +40,7 @@ def profile(options: ProfileOptions, delivery: JsonOptions) -> int:
 
 
 def _check_not_redirected(output: Path) -> None:
-    """Refuse an output that the program's own output is redirected to."""
+    """Refuse `output` if standard output or error is redirected to the same file."""
     for stream, name in ((1, "standard output"), (2, "standard error")):
         try:
             same = output.exists() and os.path.samestat(os.fstat(stream), output.stat())

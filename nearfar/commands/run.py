@@ -65,7 +65,7 @@ def run(options: RunOptions, delivery: RunRecordFiles) -> int:
 
 
 def _with_plan(options: RunOptions) -> RunOptions:
-    """Return the options with the first word as the plan, unless the kernel places the data."""
+    """Return the options with the first word as the plan, unless the Linux kernel places data."""
     words = options.program
     if options.policy is not None or options.far is not None:
         return options

@@ -43,7 +43,7 @@ def sweep(options: SweepOptions, delivery: JsonOptions) -> int:
             check_here(planned)
         _show_plan(planned.matrix.points, options.folder(), delivery)
         return int(ExitCode.DONE)
-    # Imported after a dry run: it needs neither Dask nor Parquet.
+    # Imported here, because a dry run needs neither Dask nor Parquet.
     from nearfar.sweep.api import SweepExecution
     from nearfar.sweep.api import sweep as run
     from nearfar.sweep.progress import progress
@@ -114,7 +114,7 @@ def _show(result: Sweep, console: Console) -> None:
 
 
 def _named(point: FailedPoint) -> str:
-    """Return a point as its block writes it."""
+    """Return the text of a point's keys and values, as in the sweep file."""
     from json import loads
 
     given = loads(point.parameters)

@@ -49,7 +49,7 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
 
 
 def _lines(answer: FirstAnswer, delivery: FirstFiles) -> list[str]:
-    """Return the answer in about a dozen lines."""
+    """Return the answer as about a dozen lines of text."""
     from nearfar.report.answer import MIN_SLOWDOWN
 
     data, observed = answer.report, answer.workload.uncounted_share < 1.0

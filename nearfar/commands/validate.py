@@ -86,7 +86,7 @@ def _validated(
 
     if options.pool:
         return run(options)
-    # On SIGTERM it ends its processes and removes its folder, as for Ctrl-C.
+    # SIGTERM, like Ctrl-C, ends the started processes and removes the run's folder.
     exit_when_terminated()
     with progress(delivery.quiet, "validate") as tell:
         return run(options, tell)
