@@ -26,7 +26,7 @@ class ApiFunction(Generic[P, OptionsT, ResultT]):
     @overload
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ResultT: ...
     def __call__(self, *args: Any, **kwargs: Any) -> ResultT:
-        """Run with an options object, or with one made of keywords; raise NearfarError."""
+        """Run with an options object, or with options made from keywords; raise NearfarError."""
         if args:
             (options,) = args
             if kwargs or not isinstance(options, self.options):
@@ -44,5 +44,5 @@ class ApiFunction(Generic[P, OptionsT, ResultT]):
 def api_function(
     options: Callable[P, OptionsT],
 ) -> Callable[[Callable[[OptionsT], ResultT]], ApiFunction[P, OptionsT, ResultT]]:
-    """Make a function of `options` callable with the options' fields as keywords."""
+    """Return a decorator: a function of `options` also accepts their fields as keywords."""
     return lambda run: ApiFunction(options, run)

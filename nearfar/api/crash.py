@@ -29,7 +29,7 @@ def run_crash(
     *,
     stdout_to_stderr: bool = False,
 ) -> CrashOutcome:
-    """Explore, and save the report with its states to replay where options name a file."""
+    """Explore; if options name an output file, save the report and the states to replay."""
     from nearfar.base.files import check_writable
     from nearfar.crash.api import crash_test
     from nearfar.crash.bug_files import write_states
@@ -51,7 +51,7 @@ def run_crash(
 
 
 def _checked_timeout(options: CrashOptions) -> float:
-    """Refuse limits out of bounds; return the time limit of one check."""
+    """Refuse invalid limits; return the time limit of one check, s."""
     from nearfar.base.units import parse_seconds
     from nearfar.crash.limits import check_limits
 

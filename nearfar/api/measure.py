@@ -39,7 +39,7 @@ def measure_kernel(options: KernelOptions) -> dict[str, Any]:
 
 
 def run_measurement(options: MeasureOptions, watching: Watching | None = None) -> DeviceProfile:
-    """Measure everything and write the files that the options name; `watching` shows progress."""
+    """Run a whole measurement and write the named files; `watching` shows progress."""
     from nearfar.base.files import check_writable
     from nearfar.documents import save
     from nearfar.measure.measure import run, seconds_given
@@ -60,7 +60,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
     with shown as (progress, seen):
         measured = run(options, progress, seen)
         progress("writing", 1.0)
-        # The measurement takes minutes: it is saved before it is drawn.
+        # A measurement takes minutes, so it is saved before drawing, which may fail.
         if samples is not None:
             _write_samples(measured, samples)
         if options.output is not None:
@@ -72,7 +72,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
 
 
 def _write_samples(measured: Measurement, path: Path) -> None:
-    """Write the samples as Parquet and name that file in the profile."""
+    """Write the samples as Parquet, and record the file's name in the profile."""
     import msgspec
 
     from nearfar.samples.parquet import write_parquet
@@ -85,7 +85,7 @@ def _write_samples(measured: Measurement, path: Path) -> None:
 
 
 def _check_plot(path: Path | None) -> None:
-    """Refuse a picture that could not be written at the end."""
+    """Refuse a path of a picture that cannot be written, before the measurement."""
     if path is None:
         return
     from nearfar.base.files import check_writable
@@ -93,12 +93,12 @@ def _check_plot(path: Path | None) -> None:
 
     if path.suffix and not path.is_dir():
         check_ending(path)
-    # A folder that does not exist is made at the end: its parent must exist.
+    # A missing folder is created when pictures are drawn, so its parent must exist.
     check_writable(path / "latency.png" if path.is_dir() else path)
 
 
 def _draw(measured: Measurement, path: Path) -> None:
-    """Draw to a file, or to a folder one picture of each kind that there is data for."""
+    """Draw all data to a file or, if `path` is a folder, one picture for each kind of data."""
     from nearfar.plots import PICTURES, Drawing, panels_of, plot_drawing
 
     records = list(measured.store.records()) if measured.store is not None else []

@@ -28,7 +28,7 @@ def place(options: PlaceOptions) -> Plan:
             "no access of the program was observed, so it is unknown which of its data should "
             "stay near: profile a build by nearfar cc, or a shorter run"
         )
-    # Blocks are counted over the whole run, so their cost compares with no single phase's saving.
+    # Blocks are counted over the whole run: their cost is not comparable to a phase's saving.
     if not options.details or options.phase != TOTAL or workload is None:
         return plan
     return replace(plan, run_cost=run_cost(plan, workload, len(options.profile), saved_ns))

@@ -54,7 +54,7 @@ def first_answer(
     *,
     stdout_to_stderr: bool = False,
 ) -> FirstAnswer:
-    """Measure near memory, profile the program, report; write all three to `folder`."""
+    """Measure near memory, profile the program and report; write the three files to `folder`."""
     from nearfar.base.files import cannot_write, check_writable, write_atomically
     from nearfar.devices.library import load_devices
     from nearfar.documents import save
@@ -99,7 +99,7 @@ def first_answer(
 
 
 def _check(options: TryOptions, executable: Path) -> None:
-    """Raise an error before any run if the options cannot be met or the program be observed."""
+    """Raise an error before any run if options are invalid or the program cannot be observed."""
     from nearfar.profile.compiler import twin
     from nearfar.profile.sources.qemu_user import program_file
     from nearfar.program.executable import check_program
@@ -127,7 +127,7 @@ def _profile(
     *,
     stdout_to_stderr: bool,
 ) -> tuple[WorkloadProfile, str]:
-    """Return the profile of the program, and its failure; all runs end by `ends_s` (monotonic)."""
+    """Return (profile, how the program failed or ""); all runs end by `ends_s` (monotonic)."""
     from nearfar.profile.api import profile
     from nearfar.profile.sources.source import UnobservedError
     from nearfar.profile.unobserved import profile_unobserved
