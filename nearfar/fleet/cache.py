@@ -135,10 +135,10 @@ def _take(
         content = read_source(source.uri)
         profile = read_document(content, source.uri, WorkloadProfile)
     except OSError as error:
-        profiles.append(_bad(source.uri, f"cannot be read: {error}"))
+        profiles.append(_row_of_bad_file(source.uri, f"cannot be read: {error}"))
         return
     except NearfarError as error:
-        profiles.append(_bad(source.uri, str(error).removeprefix(source.uri).strip()))
+        profiles.append(_row_of_bad_file(source.uri, str(error).removeprefix(source.uri).strip()))
         return
     key = hashlib.blake2b(content, digest_size=16).hexdigest()
     sums = [[0.0, 0.0, 0.0, 0.0] for _ in profile.objects]
@@ -167,7 +167,7 @@ def _take(
     if total > MAX_PROFILE_BYTES:
         del objects[-len(profile.objects) :]
         text = f"is no usable profile: its objects have {total:,} bytes together"
-        profiles.append(_bad(source.uri, text))
+        profiles.append(_row_of_bad_file(source.uri, text))
         return
     made = profile.producer
     run = f"{made.host} {made.time_utc} {made.command}"
@@ -175,7 +175,7 @@ def _take(
     profiles.append((key, source.uri, made.host, made.cpu_model, run, program, near_ns, total, ""))
 
 
-def _bad(uri: str, problem: str) -> tuple[object, ...]:
+def _row_of_bad_file(uri: str, problem: str) -> tuple[object, ...]:
     return ("", uri, "", "", "", "", 0.0, 0, problem)
 
 
