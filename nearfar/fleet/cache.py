@@ -120,13 +120,13 @@ def condense(sources: Sequence[FleetProfileSource], folder: Path, name: str) -> 
     profiles: list[tuple[object, ...]] = []
     objects: list[tuple[object, ...]] = []
     for source in sources:
-        _take(source, profiles, objects)
+        _append_rows(source, profiles, objects)
     _write(folder / f"{name}-objects.parquet", OBJECT_COLUMNS, objects)
     # Last: if this file exists, both are complete.
     _write(folder / f"{name}-profiles.parquet", PROFILE_COLUMNS, profiles)
 
 
-def _take(
+def _append_rows(
     source: FleetProfileSource,
     profiles: list[tuple[object, ...]],
     objects: list[tuple[object, ...]],
@@ -146,7 +146,7 @@ def _take(
     for phase in profile.phases:
         near_ns += phase.near_cpu_time_ns.value
         for row in phase.objects:
-            traffic, into = row.traffic, sums[row.object]
+            traffic, sums_of_object = row.traffic, sums[row.object]
             read, write, followed = (
                 traffic.read_misses,
                 traffic.write_misses,
@@ -154,12 +154,14 @@ def _take(
             )
             chase = read.chase - followed.chase
             independent = read.indirect - followed.indirect + read.opaque - followed.opaque
-            into[0] += chase
-            into[1] += independent
+            sums_of_object[0] += chase
+            sums_of_object[1] += independent
             # Loads that a prefetcher follows and stores that wait in a buffer cost bandwidth only.
-            into[2] += read.chase + read.indirect + read.stream + read.opaque - chase - independent
-            into[2] += write.chase + write.indirect + write.stream + write.opaque
-            into[3] += traffic.write_backs
+            sums_of_object[2] += (
+                read.chase + read.indirect + read.stream + read.opaque - chase - independent
+            )
+            sums_of_object[2] += write.chase + write.indirect + write.stream + write.opaque
+            sums_of_object[3] += traffic.write_backs
     total = 0
     for described, totals in zip(profile.objects, sums, strict=True):
         total += described.size_bytes
