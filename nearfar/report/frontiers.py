@@ -51,9 +51,9 @@ def frontier(
     ordered = set(order)
     order += [number for number in sorted(position.values()) if number not in ordered]
     rank = {number: place for place, number in enumerate(order)}
-    plans = [_of_point(points[i], steps) for i, steps in _thinned(points)]
-    plans += [_of_stop(stop, rank) for stop in stops]
-    plans += [_of_choice(choice, rank) for choice in choices]
+    plans = [_plan_of_point(points[i], steps) for i, steps in _thinned(points)]
+    plans += [_plan_of_stop(stop, rank) for stop in stops]
+    plans += [_plan_of_choice(choice, rank) for choice in choices]
     best = _best_so_far(plans)
     return ReportFrontier(
         memory=plan.far,
@@ -81,7 +81,7 @@ class _BudgetPlan(msgspec.Struct, frozen=True):
     shares: dict[int, float] = {}
 
 
-def _of_point(point: FrontierPoint, steps: int) -> _BudgetPlan:
+def _plan_of_point(point: FrontierPoint, steps: int) -> _BudgetPlan:
     return _BudgetPlan(
         budget_bytes=point.near_bytes,
         runs=[(0, steps)] if steps else [],
@@ -92,7 +92,7 @@ def _of_point(point: FrontierPoint, steps: int) -> _BudgetPlan:
     )
 
 
-def _of_choice(choice: ReportChoice, rank: dict[int, int]) -> _BudgetPlan:
+def _plan_of_choice(choice: ReportChoice, rank: dict[int, int]) -> _BudgetPlan:
     whole = sorted(rank[number] for number in choice.near if number not in choice.shares)
     return _BudgetPlan(
         budget_bytes=choice.budget_bytes,
@@ -105,7 +105,7 @@ def _of_choice(choice: ReportChoice, rank: dict[int, int]) -> _BudgetPlan:
     )
 
 
-def _of_stop(stop: SliderStop, rank: dict[int, int]) -> _BudgetPlan:
+def _plan_of_stop(stop: SliderStop, rank: dict[int, int]) -> _BudgetPlan:
     return _BudgetPlan(
         budget_bytes=stop.budget_bytes,
         runs=runs(sorted(rank[number] for number in stop.near)),
