@@ -114,9 +114,9 @@ def every(mounts: Path = MOUNTS, devices: Path = Path("/dev")) -> list[str]:
     if file_system(Path(tempfile.gettempdir())) != "tmpfs":
         words.append("disk")
     for line in _lines(mounts):
-        device, folder, _, *_ = line.split(" ")
+        device, point, *_ = line.split(" ")
         if device.startswith("/dev/pmem"):
-            words.append(f"file:{folder}")
+            words.append(f"file:{_path(point)}")
     words += [f"devdax:{path}" for path in sorted(devices.glob("dax*.*"))]
     return words
 
@@ -131,14 +131,29 @@ def expand(words: list[str]) -> list[str]:
 
 def file_system(folder: Path, mounts: Path = MOUNTS) -> str:
     """Return the type of the file system of `folder`; "" if unknown."""
+    return _mount_of(folder, mounts)[0]
+
+
+def has_dax(folder: Path, mounts: Path = MOUNTS) -> bool:
+    """Return whether the file system of `folder` is mounted with DAX."""
+    return bool({"dax", "dax=always"} & set(_mount_of(folder, mounts)[1]))
+
+
+def _mount_of(folder: Path, mounts: Path) -> tuple[str, list[str]]:
+    """Return type and options of the file system of `folder`; "" and none if unknown."""
     where = folder.resolve()
-    best, file_system_type = -1, ""
+    depth, file_system_type, options_there = -1, "", ""
     for line in _lines(mounts):
-        _, point, kind, *_ = line.split(" ")
-        mounted = Path(point.replace("\\040", " "))
-        if (where == mounted or mounted in where.parents) and len(mounted.parts) >= best:
-            best, file_system_type = len(mounted.parts), kind
-    return file_system_type
+        _, point, kind, options, *_ = line.split(" ")
+        mounted = _path(point)
+        if (where == mounted or mounted in where.parents) and len(mounted.parts) >= depth:
+            depth, file_system_type, options_there = len(mounted.parts), kind, options
+    return file_system_type, options_there.split(",")
+
+
+def _path(point: str) -> Path:
+    r"""Return a mount point, in which the kernel writes blanks as \040."""
+    return Path(point.replace("\\040", " "))
 
 
 def _folder(folder: Path, word: str) -> Path:

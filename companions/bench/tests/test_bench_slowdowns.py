@@ -12,6 +12,7 @@ from nearfar.documents.bench import BenchCell, BenchResult, Durability
 from nearfar_bench.experiment import names, read_experiment
 from nearfar_bench.kinds.blocks import kind_of_file_system
 from nearfar_bench.kinds.intset import Intset
+from nearfar_bench.memories import every
 from nearfar_bench.slowdowns import geometric_mean_slowdown, slowdown
 
 MINE = ("intset", "intset-disk", "intset-full", "log", "pages", "store", "stream-pool")
@@ -86,9 +87,14 @@ def test_file_systems_are_named_as_mounted(tmp_path: Path):
         "tmpfs /dev/shm tmpfs rw 0 0\n"
         "/dev/pmem0 /mnt/fast ext4 rw,relatime,dax=always 0 0\n"
         "/dev/pmem1 /mnt/slow xfs rw,relatime 0 0\n"
+        "/dev/pmem2 /mnt/a\\040disk xfs rw,dax 0 0\n"
     )
     assert kind_of_file_system("tmpfs,msync", mounts) == "tmpfs"
     assert kind_of_file_system("file:/mnt/fast", mounts) == "ext4 with DAX"
+    assert kind_of_file_system("file:/mnt/fast/data", mounts) == "ext4 with DAX"
+    assert kind_of_file_system("file:/mnt/slow/data", mounts) == "xfs"
+    assert kind_of_file_system("file:/mnt/a disk/data", mounts) == "xfs with DAX"
+    assert "file:/mnt/a disk" in every(mounts, tmp_path)
     assert kind_of_file_system("devdax:/dev/dax0.0", mounts) == "device-DAX"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nearfar.documents.bench import BenchResult
 from nearfar_bench.kind import KINDS, KindReport
-from nearfar_bench.memories import TMPFS, file_system
+from nearfar_bench.memories import MOUNTS, TMPFS, file_system, has_dax
 
 PERSISTENT = ("ext4 with DAX", "xfs with DAX", "device-DAX")
 """Ways to use persistent memory that only some machines have."""
@@ -41,24 +41,11 @@ class Blocks(KindReport):
         return sentences
 
 
-def kind_of_file_system(word: str, mounts: Path = Path("/proc/self/mounts")) -> str:
+def kind_of_file_system(word: str, mounts: Path = MOUNTS) -> str:
     """Return the storage behind a word of `memory`, such as ``ext4 with DAX``; "" if unknown."""
     name, _, rest = word.partition(":")
     if name == "devdax":
         return "device-DAX"
     folder = TMPFS if word.startswith("tmpfs") else Path(rest or tempfile.gettempdir())
     kind = file_system(folder, mounts)
-    return f"{kind} with DAX" if kind and _is_dax_mount(folder, mounts) else kind
-
-
-def _is_dax_mount(folder: Path, mounts: Path) -> bool:
-    """Return whether `folder` is the mount point of a file system with DAX."""
-    try:
-        lines = mounts.read_text().splitlines()
-    except OSError:
-        return False
-    for line in lines:
-        _, point, _, options, *_ = line.split(" ")
-        if Path(point) == folder:
-            return any(each in ("dax", "dax=always") for each in options.split(","))
-    return False
+    return f"{kind} with DAX" if kind and has_dax(folder, mounts) else kind
