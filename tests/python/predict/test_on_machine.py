@@ -279,7 +279,7 @@ def test_options_of_on_go_together(tmp_path: Path) -> None:
     save(made_up(), profile)
     with pytest.raises(CommandError, match="only --on MACHINE has its own"):
         predict(profile=profile, far=["cxl-e3s-x8"])
-    with pytest.raises(CommandError, match="change a copy of the machine.s file"):
+    with pytest.raises(CommandError, match="change a copy of the machine's file"):
         predict(profile=profile, on="cxl-dmsim", near_time=["1s"], llc="1MiB")
     with pytest.raises(CommandError, match="--threads needs"):
         predict(profile=profile, near="ddr5-4800-local", far=["cxl-e3s-x8"], threads=2)
