@@ -21,9 +21,10 @@ target_compile_options(nearfar_warnings INTERFACE -Wall -Wextra -Wshadow -Wconve
 target_include_directories(nearfar_warnings INTERFACE ${NEARFAR_SOURCE}/native
                                                       ${NEARFAR_SOURCE}/include)
 
+option(NEARFAR_BATCHES "Compile several small files at once" ON)
+
 # Compiles up to 8 files of a target at once, because the headers of the C++ library take most of
 # the compile time of small files. Names in the files' anonymous namespaces must be unique there.
-option(NEARFAR_BATCHES "Compile several small files at once" ON)
 function(nearfar_compile_in_batches target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${NEARFAR_BATCHES} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()

@@ -176,6 +176,10 @@ class PagedBudget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     one does not count."""
     phases: list[PagedPhaseTime]
 
+    def shown_slowdown(self) -> Estimate:
+        """Return the slowdown of a single run; in documents of earlier versions, `slowdown`."""
+        return self.run_slowdown or self.slowdown
+
 
 class PagedAxis(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A paged memory, by size of near memory."""

@@ -17,7 +17,7 @@ def print_paged(device: DevicePrediction, console: Console) -> None:
     assert axis is not None
     rows = []
     for budget in axis.budgets:
-        faults, slowdown = budget.faults, budget.run_slowdown or budget.slowdown
+        faults, slowdown = budget.faults, budget.shown_slowdown()
         by_model = {model.model: model.slowdown for model in budget.models}
         rows.append(
             [

@@ -91,7 +91,7 @@ def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord)
         near_share=budget.near_share,
         near_bytes=budget.near_bytes,
         slowdown=sum(counted[name].cpu_time_ns for name in names) / near_ns,
-        predicted=budget.run_slowdown or budget.slowdown,
+        predicted=budget.shown_slowdown(),
         faults=sum(counted[name].major_faults for name in names),
         predicted_faults=budget.faults,
     )

@@ -1,7 +1,7 @@
 """Watching a program whose memory is limited: faults by phase, locked pages, early evictions.
 
 A thread of nearfar's own process polls the kernel's counts. If the plan has phases, it evicts at
-the begin of each phase the objects that the phase does not use (process_madvise), so that the
+the beginning of each phase the objects that the phase does not use (process_madvise), so that the
 program need not wait for their eviction later.
 """
 
@@ -112,9 +112,9 @@ class PagedWatch:
             self._phase = phase
             rows = self._control.phases()
             name = rows[phase].name.decode(errors="replace") if phase < len(rows) else ""
-            if offers := self._targets_to_evict.get(name, ()):
+            if targets := self._targets_to_evict.get(name, ()):
                 # A separate thread evicts, so that this one can go on counting faults.
-                work = (phase, name, offers, present())
+                work = (phase, name, targets, present())
                 self._evicting.append(threading.Thread(target=self._evict, args=work, daemon=True))
                 self._evicting[-1].start()
 
@@ -122,10 +122,10 @@ class PagedWatch:
         self,
         phase: int,
         phase_name: str,
-        offers: Sequence[tuple[int, int, str]],
+        targets: Sequence[tuple[int, int, str]],
         processes: Mapping[int, PlacedProcess],
     ) -> None:
-        for target, number, name in offers:
+        for target, number, name in targets:
             begun, sent = time.monotonic_ns(), 0
             for process in processes.values():
                 try:

@@ -326,7 +326,7 @@ def cases_of(
             near_ns=near,
             cpu_ns=cpu,
             slowdown=cpu.value / near.value,
-            predicted=row.run_slowdown or row.slowdown,
+            predicted=row.shown_slowdown(),
             predicted_alone=predicted_axis(subject, narrow, size, quiet).budgets[0].slowdown,
             faults=statistics.median(subject.faults[budget]),
             predicted_faults=row.faults,

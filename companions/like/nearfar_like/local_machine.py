@@ -106,7 +106,7 @@ def check_free_memory(
             if (thread.place, thread.size_bytes) in counted_shared:
                 continue
             counted_shared.add((thread.place, thread.size_bytes))
-        sizes_by_node.setdefault(_node_of(thread, all_nodes), []).append(thread.size_bytes)
+        sizes_by_node.setdefault(node_of_buffer(thread, all_nodes), []).append(thread.size_bytes)
     for number, sizes in sizes_by_node.items():
         node = next(node for node in all_nodes if node.id == number)
         _check_fit(sizes, f"node {number}", node.memory_bytes, node.free_bytes, hint)
@@ -131,7 +131,7 @@ def _check_fit(sizes: list[int], where: str, memory_bytes: int, free_bytes: int,
     )
 
 
-def _node_of(thread: Chase | Worker, all_nodes: list[NodeFacts]) -> int:
+def node_of_buffer(thread: Chase | Worker, all_nodes: list[NodeFacts]) -> int:
     """Return the node of the thread's buffer, which may be allocated from another CPU."""
     cpu = thread.home_cpu if thread.home_cpu is not None else thread.cpu
     return home_node(thread.place, cpu, all_nodes)
@@ -150,7 +150,7 @@ def memory_mode_notes(
             for thread in (chase, *workers)
             if thread is not None
             and thread.place.folder is None
-            and _node_of(thread, all_nodes) == node.id
+            and node_of_buffer(thread, all_nodes) == node.id
         ]
         if not sizes:
             continue

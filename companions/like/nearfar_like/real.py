@@ -189,10 +189,7 @@ class RealBench:
         for thread in (chase, *workers):
             if thread is None:
                 continue
-            cpu = thread.cpu if thread.home_cpu is None else thread.home_cpu
-            node = (
-                -1 if thread.place.folder else local_machine.home_node(thread.place, cpu, all_nodes)
-            )
+            node = -1 if thread.place.folder else local_machine.node_of_buffer(thread, all_nodes)
             pages = local_machine.default_pages() if thread.pages == "default" else thread.pages
             count = 0
             shared = isinstance(thread, Worker) and thread.shared

@@ -9,8 +9,6 @@ using namespace llvm;
 namespace nearfar::pass {
 
 namespace {
-constexpr unsigned line_log2 = 6;
-constexpr std::uint64_t line_bytes = 1ull << line_log2;
 constexpr std::uint64_t page_bytes = 4096;
 }  // namespace
 

@@ -8,6 +8,9 @@
 
 namespace nearfar::pass {
 
+inline constexpr unsigned line_log2 = 6;
+inline constexpr std::int64_t line_bytes = 1 << line_log2;
+
 class Filter {
  public:
   explicit Filter(unsigned rate_log2) : rate_log2_(rate_log2) {}

@@ -8,13 +8,13 @@
 
 #include <algorithm>
 
+#include "filter.hpp"
+
 using namespace llvm;
 
 namespace nearfar::pass {
 
 namespace {
-
-constexpr std::int64_t bytes_per_line = 64;
 
 std::int64_t round_down(std::int64_t value, std::uint64_t alignment) {
   return value & ~static_cast<std::int64_t>(alignment - 1);
@@ -39,7 +39,7 @@ std::pair<const SCEV*, std::int64_t> split_pointer(Value* pointer, ScalarEvoluti
 }
 
 std::uint64_t base_alignment(const Access& access, std::int64_t offset) {
-  const std::uint64_t alignment = std::min<std::uint64_t>(access.alignment, bytes_per_line);
+  const std::uint64_t alignment = std::min<std::uint64_t>(access.alignment, line_bytes);
   return offset % static_cast<std::int64_t>(alignment) == 0 ? alignment : 1;
 }
 
@@ -54,7 +54,7 @@ bool join_in_block(Group& group, const Access& access, std::int64_t offset) {
   const std::int64_t end = offset + static_cast<std::int64_t>(access.bytes);
   const std::int64_t low = std::min(group.low, offset);
   const std::int64_t high = std::max(group.high, end);
-  if (high - low > bytes_per_line) return false;
+  if (high - low > line_bytes) return false;
   group.members.push_back({access, true});
   group.low = low;
   group.high = high;
@@ -95,10 +95,9 @@ bool may_run_other_code(const Instruction& instruction) {
 }  // namespace
 
 bool Group::may_straddle() const {
-  for (std::uint64_t place = 0; place < bytes_per_line; place += alignment) {
+  for (std::uint64_t place = 0; place < line_bytes; place += alignment) {
     const auto at = static_cast<std::int64_t>(place);
-    if (round_down(at + low, bytes_per_line) != round_down(at + high - 1, bytes_per_line))
-      return true;
+    if (round_down(at + low, line_bytes) != round_down(at + high - 1, line_bytes)) return true;
   }
   return false;
 }

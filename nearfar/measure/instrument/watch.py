@@ -215,7 +215,7 @@ class InstrumentWatch:
         self._round = -1
 
     def round(self, number: int) -> None:
-        """Time the fixed loop once at the begin of round `number`; takes 1 ms."""
+        """Time the fixed loop once at the beginning of round `number`; takes 1 ms."""
         if number != self._round:
             self._round = number
             self._times_ns.append(self._loop_ns(self._cpus[0]))

@@ -130,8 +130,8 @@ static double thread_ns(void) {
   return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* The address of each read depends on the previous value, of which the mask keeps no bits.
- */
+/* Each read must wait for the previous one: its address is computed from the value that was read,
+ * though the mask clears all bits of the value. */
 static double dependent_reads_ns(uint64_t accesses, uint64_t count, uint64_t lines) {
   static volatile uint64_t no_bits = 0;
   static uint64_t state = 1;
