@@ -15,7 +15,7 @@ These inputs are perturbed:
   in proportion: the least and the greatest), and of one core's sequential reads; where nothing
   gives these, or the bandwidth of writes, all that is possible (`core_streams`)
 - the time of cache hits between misses (none, or twice as much)
-- the source of parallelism (near time, or access classes alone: the two bracket most truths)
+- the number of misses in flight, taken from the access classes alone instead of from near time
 - the lines that several streams have in flight (as many as one, or as many for each)
 - where near time is shorter than the near curves allow, whether the far curves are off equally
 - for the default model, part of the way to other models; for a fitted window, the far times of all

@@ -36,10 +36,7 @@ def device(
     write_gb_per_s: float = 9.0,
     parallelism: float = 10.0,
 ) -> DeviceProfile:
-    """Return a device whose chains curve is latency
-
-    k up to `parallelism`.
-    """
+    """Return a device whose time per load is latency / chains up to `parallelism` chains."""
     had = {"how": "measured", "source": "here"}
     return DeviceProfile(
         producer=producer(["tests"]),

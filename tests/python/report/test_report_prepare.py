@@ -11,7 +11,7 @@ import samples
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
-from nearfar.documents.device import LoadedLatencyCurve
+from nearfar.documents.device import LoadedLatencyCurve, Source
 from nearfar.report.answer import NAMED_SHARE, _whole_sentence, saving
 from nearfar.report.api import how_predicted, paragraphs
 from nearfar.report.data import TOTAL, ReportData
@@ -216,3 +216,13 @@ def test_the_method_is_the_models_own_text() -> None:
     assert any("chains curve" in paragraph for paragraph in text)
     assert any(paragraph.startswith("- ") for paragraph in text)
     assert paragraphs("One\ntwo.\n\n- a\n  b\n- c\n") == ["One two.", "- a b", "- c"]
+
+
+def test_a_source_states_its_figures_only_if_it_has_any() -> None:
+    profile, (near, fars) = samples.workload(), made_up.devices()
+    fars[0].sources["notes"] = Source(citation="Notes of the maker", where="page 2")
+    made = made_up.prediction(profile, near, fars[:1])
+    page = render(prepare(profile, near, fars[:1], made, []))
+    _, _, of_notes = page.partition("Notes of the maker; page 2")
+    assert of_notes.startswith("<br>")
+    assert '/samples.py <span class="quiet">(12 measured)</span><br>' in page
