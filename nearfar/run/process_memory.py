@@ -13,19 +13,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.machine import syscalls
 from nearfar.run import layout
 
-MOVE_PAGES = 279
-SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
-GET_MEMPOLICY = {"x86_64": 239, "aarch64": 236}
-"""Numbers of system calls: asm/unistd_64.h, asm-generic/unistd.h."""
 MAX_NODES = 1024
 """Most nodes that Linux can be configured for."""
 MPOL_MF_MOVE = 2
 _MODE_BITS = 0xFF
 """Bits of a policy's mode without its flags (linux/mempolicy.h)."""
-PROCESS_MADVISE = 440
-"""The same number on every architecture."""
 _MADV_PAGEOUT = 21
 _VECTORS = 1024
 """Most ranges of one call (IOV_MAX)."""
@@ -130,7 +125,7 @@ def page_nodes(pid: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
     for begin in range(0, len(addresses), _BATCH):
         pages = np.ascontiguousarray(addresses[begin : begin + _BATCH], np.uint64)
         part = np.zeros(len(pages), np.int32)
-        _call(pid, pages, None, part, 0)
+        _move_pages(pid, pages, None, part, 0)
         status[begin : begin + len(pages)] = part
     return status
 
@@ -139,26 +134,31 @@ def move_pages(pid: int, addresses: NDArray[np.uint64], node: int) -> NDArray[np
     """Move pages to `node`; return each page's node then, or minus its error number."""
     pages = np.ascontiguousarray(addresses, np.uint64)
     status = np.full(len(pages), -errno.EBUSY, np.int32)
-    _call(pid, pages, np.full(len(pages), node, np.int32), status, MPOL_MF_MOVE)
+    _move_pages(pid, pages, np.full(len(pages), node, np.int32), status, MPOL_MF_MOVE)
     return status
 
 
-def _call(
+def _move_pages(
     pid: int,
     pages: NDArray[np.uint64],
     nodes: NDArray[np.int32] | None,
     status: NDArray[np.int32],
     flags: int,
 ) -> None:
-    result = _libc.syscall(
-        ctypes.c_long(MOVE_PAGES), ctypes.c_int(pid), ctypes.c_ulong(len(pages)),
+    _call(
+        "move_pages", ctypes.c_int(pid), ctypes.c_ulong(len(pages)),
         ctypes.c_void_p(pages.ctypes.data),
         ctypes.c_void_p(None if nodes is None else nodes.ctypes.data),
         ctypes.c_void_p(status.ctypes.data), ctypes.c_int(flags),
     )  # fmt: skip
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+
+
+def _call(name: str, *arguments: object) -> int:
+    """Return the result of a system call; raises OSError if it fails."""
+    result, error = syscalls.call(name, *arguments)
+    if error:
+        raise OSError(error, os.strerror(error))
+    return result
 
 
 def page_out(pid: int, ranges: Sequence[tuple[int, int]]) -> int:
@@ -173,14 +173,10 @@ def page_out(pid: int, ranges: Sequence[tuple[int, int]]) -> int:
         for begin in range(0, len(ranges), _VECTORS):
             part = ranges[begin : begin + _VECTORS]
             vectors = (_Vector * len(part))(*(_Vector(*each) for each in part))
-            result = _libc.syscall(
-                ctypes.c_long(PROCESS_MADVISE), ctypes.c_int(process), vectors,
-                ctypes.c_ulong(len(part)), ctypes.c_int(_MADV_PAGEOUT), ctypes.c_uint(0),
+            taken += _call(
+                "process_madvise", ctypes.c_int(process), vectors, ctypes.c_ulong(len(part)),
+                ctypes.c_int(_MADV_PAGEOUT), ctypes.c_uint(0),
             )  # fmt: skip
-            if result < 0:
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number))
-            taken += int(result)
     finally:
         os.close(process)
     return taken
@@ -213,24 +209,21 @@ def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
     mask = (ctypes.c_ulong * (MAX_NODES // 64))()
     for node in nodes:
         mask[node // 64] |= 1 << (node % 64)
-    result = _libc.syscall(
-        ctypes.c_long(SET_MEMPOLICY[os.uname().machine]), ctypes.c_int(mode),
-        ctypes.byref(mask) if nodes else None, ctypes.c_ulong(MAX_NODES if nodes else 0),
+    _call(
+        "set_mempolicy", ctypes.c_int(mode), ctypes.byref(mask) if nodes else None,
+        ctypes.c_ulong(MAX_NODES if nodes else 0),
     )  # fmt: skip
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
 
 
 def own_policy() -> tuple[int, set[int]]:
     """Return mode and nodes of this thread's memory policy (numactl's); no policy: 0, no nodes."""
     mask = (ctypes.c_ulong * (MAX_NODES // 64))()
     mode = ctypes.c_int()
-    result = _libc.syscall(
-        ctypes.c_long(GET_MEMPOLICY[os.uname().machine]), ctypes.byref(mode), ctypes.byref(mask),
-        ctypes.c_ulong(MAX_NODES), None, ctypes.c_ulong(0),
+    _, error = syscalls.call(
+        "get_mempolicy", ctypes.byref(mode), ctypes.byref(mask), ctypes.c_ulong(MAX_NODES), None,
+        ctypes.c_ulong(0),
     )  # fmt: skip
-    if result != 0:
+    if error:
         return 0, set()
     nodes = {node for node in range(MAX_NODES) if mask[node // 64] >> (node % 64) & 1}
     return mode.value & _MODE_BITS, nodes
