@@ -36,7 +36,7 @@ LINE = re.compile(
     r"(<!-- accuracy: made by scripts/accuracy.py -->\n).*?(<!-- end of accuracy -->)", re.DOTALL
 )
 HEADING = "\n## "
-"""Begin of a study's section; its name and a colon follow."""
+"""A study's section starts with this; its name and a colon follow."""
 WITHIN_POINTS = 10.0
 WORST = 5
 """Largest errors of a study that are listed first."""

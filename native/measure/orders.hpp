@@ -35,7 +35,7 @@ class InOrder {
       shift_ += access_;
       if (shift_ == rounds_ * access_) shift_ = 0;
     }
-    // The last steps of a shifted round may exceed the lane: they wrap to its begin.
+    // The last steps of a shifted round may exceed the lane: they wrap to its first lines.
     std::uint64_t first = at_ * step_ + shift_;
     if (first + access_ > lane_.lines) first = shift_;
     ++at_;

@@ -18,7 +18,7 @@ from nearfar.devices.paged_figures import fault_cost
 from nearfar.documents.device import DeviceProfile, Figure, LoadedLatencyCurve, Operation, Pattern
 
 MAX_SOURCE_CHARACTERS = 44
-"""Characters of a citation in a list: author and the begin of the title."""
+"""Characters of a citation in a list: author and the first words of the title."""
 
 
 @dataclass(frozen=True)

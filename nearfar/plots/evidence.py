@@ -241,7 +241,7 @@ ANSWERS: dict[str, Callable[[str, Evidence, DeviceProfile], EvidenceAnswer]] = {
     "replacement": _replacement,
     "overwrite": _stalls,
 }
-"""Functions by the begin of an evidence's name; a kernel or buffer follows after a dash."""
+"""Functions by the first words of an evidence's name; a dash and a kernel or buffer follow."""
 
 
 def _buffers(name: str, device: DeviceProfile) -> tuple[AnswerMark, ...]:

@@ -28,7 +28,7 @@ MAX_FULL_DEVICES = 3
 """Devices shown in full; more get one line each, or the first would scroll away."""
 
 UNVERIFIED = "!: figures that are not verified, do not quote. "
-"""Begin of the caption where a memory's figures are not verified."""
+"""The caption starts with this where a memory's figures are not verified."""
 
 LATENCY_NOTES = {
     "added": "near+: what the memory adds to local DRAM on the machine it was published on",

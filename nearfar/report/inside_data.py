@@ -10,7 +10,7 @@ class PlacedRanges(msgspec.Struct, kw_only=True):
 
     object: int
     near: list[tuple[int, int]]
-    """Begin and end of each, bytes of positions within the object."""
+    """First byte of each within the object, and the byte after its last."""
 
 
 class ObjectRanges(msgspec.Struct, kw_only=True):

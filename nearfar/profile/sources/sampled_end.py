@@ -38,7 +38,7 @@ MAX_TIMES = 20_000
 """Maximum number of executions of a place; each stops the program twice, for some 10 us."""
 STOPS = (1.1, 1.25, 1.0)
 """CPU time that stops cost over the measured time of stepping over the place: value, maximum and
-minimum. The measured time lacks the begin of each stop. The value is from one loop only: 658 stops
+minimum. The measured time lacks the start of each stop. The value is from one loop only: 658 stops
 of 24 us cost 1.1 times the stepping time."""
 MAX_TRIES = 2
 """Maximum number of places that are tried: natively a program may take another path, for instance

@@ -25,7 +25,7 @@ from nearfar.crash.trace import EventKind
 class OperationBegun(Lint):
     """An operation that begins.
 
-    The program marked the begin of an operation.
+    The program marked that an operation starts.
     """
 
     kind = "operation begun"
