@@ -18,7 +18,7 @@ def compare(options: CompareOptions, delivery: ComparisonFiles) -> int:
 
     Profiles, measurements of a memory, predictions, plans, validations, results of `make
     benchmarks`, folders of run records or of a sweep. What differs by more than chance is marked,
-    with its 95 % interval; with --fail-over the exit code is 1 if a figure of B is worse by more,
+    with its 95 % interval; with --fail-over the exit code is 1 if a value of B is worse by more,
     and 2 if nothing could be judged.
     """
     from nearfar import api
@@ -30,7 +30,7 @@ def compare(options: CompareOptions, delivery: ComparisonFiles) -> int:
     _write_files(comparison, delivery)
     deliver_document(comparison, delivery, print_comparison)
     if options.fail_over is not None and not judged(comparison):
-        # Without judged figures, a gate must not pass: exit code 0 would look like success.
+        # Without judged values, a gate must not pass: exit code 0 would look like success.
         raise CommandError(f"{verdict(comparison)}: {_reasons(comparison)}")
     return int(ExitCode.FOUND if comparison.failed else ExitCode.DONE)
 
@@ -49,7 +49,7 @@ def _write_files(comparison: Comparison, delivery: ComparisonFiles) -> None:
 
 
 def _reasons(comparison: Comparison) -> str:
-    """Return why no figure was judged."""
+    """Return why no value was judged."""
     changes = [change for change in comparison.changes if change.verdict == "not judged"]
     notes = dict.fromkeys(change.note for change in changes if change.note)
-    return "; ".join(notes) or "the two have no figure in common"
+    return "; ".join(notes) or "the two have no value in common"

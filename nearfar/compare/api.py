@@ -41,7 +41,7 @@ def compare(
     names = SideNames(str(a), str(b))
     paired = kind.paired(*documents, names, edited=edited)
     same_machine = (sides[0].host, sides[0].cpu_model) == (sides[1].host, sides[1].cpu_model)
-    timed = any(figure.timed for pair in paired.pairs for figure in pair if figure is not None)
+    timed = any(value.timed for pair in paired.pairs for value in pair if value is not None)
     warnings = list(paired.warnings)
     if timed and not same_machine:
         warnings.append(

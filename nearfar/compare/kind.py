@@ -121,6 +121,6 @@ KINDS: Registry[type[ComparableKind[Any]]] = Registry(
 
 def match(a: Sequence[ComparedValue], b: Sequence[ComparedValue]) -> list[Pair]:
     """Return pairs of values with one name, in the order of A; None: this side lacks the value."""
-    others = {figure.key: figure for figure in b}
-    pairs: list[Pair] = [(figure, others.pop(figure.key, None)) for figure in a]
-    return pairs + [(None, figure) for figure in others.values()]
+    others = {value.key: value for value in b}
+    pairs: list[Pair] = [(value, others.pop(value.key, None)) for value in a]
+    return pairs + [(None, value) for value in others.values()]

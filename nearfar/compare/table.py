@@ -26,11 +26,11 @@ MARKS = {
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print tables by family, then the verdict; only one line if all figures are equal."""
+    """Print tables by family, then the verdict; only one line if all values are equal."""
     if equal(comparison):
         a, b, count = comparison.a.file, comparison.b.file, len(comparison.changes)
         warnings = [f"warning: {warning}" for warning in comparison.warnings if a != b]
-        say(console, f"{a} and {b}: all {count} figures are equal", *warnings, wrap=False)
+        say(console, f"{a} and {b}: all {count} values are equal", *warnings, wrap=False)
         return
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         many = f", {side.documents} documents" if side.documents > 1 else ""
@@ -62,7 +62,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def equal(comparison: Comparison) -> bool:
-    """Return whether there are figures, and all are equal on both sides."""
+    """Return whether there are values, and all are equal on both sides."""
     changes = comparison.changes
     return bool(changes) and all(change.a == change.b for change in changes)
 
@@ -87,30 +87,31 @@ def _cells(change: Change) -> list[Cell]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return the last line: how many figures are over the limit; without one, how many changed."""
+    """Return the last line: how many values are over the limit; without one, how many changed."""
     if comparison.limit is None:
         counts = {
             what: sum(change.verdict == what for change in comparison.changes)
             for what in ("worse", "better", "changed")
         }
         counted = [f"{count} {what}" for what, count in counts.items() if count]
-        return f"of {len(comparison.changes)} figures: {', '.join(counted) or 'none differs'}"
+        return f"of {len(comparison.changes)} values: {', '.join(counted) or 'none differs'}"
     over = f"worse than A's by more than {100 * comparison.limit:.3g} %"
     if comparison.failed:
-        return f"{comparison.failed} figures of B are {over}"
+        are = "value of B is" if comparison.failed == 1 else "values of B are"
+        return f"{comparison.failed} {are} {over}"
     count = judged(comparison)
     if not count:
-        return f"nothing was judged, so it is unknown whether a figure of B is {over}"
+        return f"nothing was judged, so it is unknown whether a value of B is {over}"
     of = (
         f" ({count} of {len(comparison.changes)} were judged)"
         if count < len(comparison.changes)
         else ""
     )
-    return f"no figure of B is {over}{of}"
+    return f"no value of B is {over}{of}"
 
 
 def judged(comparison: Comparison) -> int:
-    """Return how many figures were judged."""
+    """Return how many values were judged."""
     return sum(change.p is not None for change in comparison.changes)
 
 

@@ -1,4 +1,4 @@
-"""Comparison: two documents of one kind, figure by figure. A is the first, B the second."""
+"""Comparison: two documents of one kind, value by value. A is the first, B the second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearfar.documents.attribution import Attribution
 from nearfar.documents.header import Document
 
 Verdict = Literal["worse", "better", "changed", "same", "only A", "only B", "not judged"]
-"""Result for one figure. changed: more than chance explains, for a figure of which neither more nor
+"""Result for one value. changed: more than chance explains, for a value of which neither more nor
 less is better. not judged: its spread is unknown, or the documents come from different machines."""
 
 
@@ -29,14 +29,14 @@ class Side(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One figure of both."""
+    """One value of both."""
 
     family: str
-    """Group of figures that are judged together: times, objects' misses, lines' misses."""
+    """Group of values that are judged together: times, objects' misses, lines' misses."""
     name: str
     unit: str
     a: float | None
-    """Value in A; None: only B has the figure."""
+    """Value in A; None: only B has it."""
     b: float | None
     change: float | None = None
     """(b - a) / a; for a part, such as an object, (b - a) divided by the total of A. None: the
@@ -51,11 +51,11 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     p: float | None = None
     """Probability that chance alone makes such a difference; None: not judged."""
     p_corrected: float | None = None
-    """`p`, corrected for the number of compared figures."""
+    """`p`, corrected for the number of compared values."""
     verdict: Verdict
     over_limit: bool = False
     note: str = ""
-    """Why the figure is not judged, or how the difference was computed."""
+    """Why the value is not judged, or how the difference was computed."""
 
 
 class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
@@ -74,8 +74,8 @@ class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
     changes: list[Change]
     """Grouped by family; within each, the greatest changes first."""
     failed: int
-    """Figures that exceed the limit."""
+    """Number of values that exceed the limit."""
     attributions: list[Attribution] = []
     """For predictions: which inputs cause the difference, for each far memory. Otherwise empty."""
     warnings: list[str] = []
-    """Data points missing on one side, different inputs, different machines."""
+    """Values missing on one side, different inputs, different machines."""

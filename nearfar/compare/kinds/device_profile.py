@@ -24,7 +24,7 @@ class Devices(ComparableKind[DeviceProfile]):
             raise NearfarError("a device is compared with one device: name two files")
         (device,) = documents
         values = [
-            _figure(
+            _value(
                 device,
                 "latency",
                 _name(
@@ -39,7 +39,7 @@ class Devices(ComparableKind[DeviceProfile]):
             for row in device.latency
         ]
         values += [
-            _figure(
+            _value(
                 device,
                 "chains",
                 _name(f"{row.chains} chains", pages=row.page_bytes),
@@ -49,7 +49,7 @@ class Devices(ComparableKind[DeviceProfile]):
             for row in device.chains
         ]
         values += [
-            _figure(
+            _value(
                 device,
                 "bandwidth",
                 _name(
@@ -80,7 +80,7 @@ class Devices(ComparableKind[DeviceProfile]):
         return []
 
 
-def _figure(
+def _value(
     device: DeviceProfile,
     family: str,
     name: str,

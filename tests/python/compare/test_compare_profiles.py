@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "profile"))
@@ -15,7 +16,7 @@ from made_profiles import made
 from nearfar.compare.api import compare
 from nearfar.compare.junit import text_of
 from nearfar.compare.page import render
-from nearfar.compare.table import print_comparison
+from nearfar.compare.table import print_comparison, verdict
 from nearfar.documents import Comparison, WorkloadProfile, save
 from nearfar.documents.comparison import Change
 
@@ -66,12 +67,12 @@ def test_a_part_of_one_profile_alone_is_listed(tmp_path: Path) -> None:
 def test_an_object_of_one_run_alone_is_no_exact_change(tmp_path: Path) -> None:
     """Two equal runs need not have the same objects: a buffer, a thread."""
     both = made(4e4), made(4e4, extra_bytes=5000)
-    for comparison, verdict in (
+    for comparison, expected in (
         (compared(tmp_path, *both), "only B"),
         (compared(tmp_path, *reversed(both)), "only A"),
     ):
         (late,) = (change for change in of(comparison, "sizes") if change.name == "late prog.c:99")
-        assert (late.verdict, late.p, late.low) == (verdict, None, None)
+        assert (late.verdict, late.p, late.low) == (expected, None, None)
         assert not any(change.verdict in ("worse", "better") for change in comparison.changes)
 
 
@@ -81,7 +82,18 @@ def test_a_document_against_itself_is_one_line(tmp_path: Path) -> None:
     lines = io.StringIO()
     print_comparison(comparison, Console(file=lines, width=200))
     (line,) = lines.getvalue().splitlines()
-    assert line.endswith("figures are equal")
+    assert line.endswith("values are equal")
+
+
+@pytest.mark.parametrize(
+    ("failed", "said"),
+    [(0, "no value of B is"), (1, "1 value of B is"), (2, "2 values of B are")],
+)
+def test_the_last_line_counts_values_over_the_limit(failed: int, said: str, tmp_path: Path) -> None:
+    comparison = compared(tmp_path, made(4e4), made(8e4))
+    assert verdict(comparison).startswith(f"of {len(comparison.changes)} values: ")
+    limited = msgspec.structs.replace(comparison, limit=0.05, failed=failed)
+    assert verdict(limited).startswith(f"{said} worse than A's by more than 5 %")
 
 
 def test_a_part_shows_its_own_change_and_its_share(tmp_path: Path) -> None:
