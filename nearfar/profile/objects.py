@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class _Group:
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
     """Merge all processes' sites into objects; also return the object of each site."""
-    groups = _group(files)
+    groups = _groups(files)
     _make_names_unique(groups)
     objects: list[MemoryObject] = []
     object_of: dict[Site, int] = {}
@@ -111,49 +111,73 @@ def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
     return peak
 
 
-def _group(files: Sequence[ProcessFile]) -> list[_Group]:
-    """Return the groups of all used sites: named ones, then those of the same source location."""
-    places: dict[Site, list[SourceLocation]] = {}
-    groups: dict[tuple[object, ...], _Group] = {}
-    heap: list[tuple[Site, ObjectKind]] = []
+def _groups(files: Sequence[ProcessFile]) -> list[_Group]:
+    """Return the groups of all used sites: first those with a name of their own."""
+    named: dict[tuple[object, ...], _Group] = {}
+    called: list[Site] = []
+    for site in _used_sites(files):
+        process, number = site
+        file = files[process]
+        name = _own_name(file, number)
+        if name is None:
+            called.append(site)
+            continue
+        kind, split = _kind(files, site), _split(files, site)
+        key = (kind, name, file.text(int(file.sites[number]["path"])), split)
+        named.setdefault(key, _Group(kind, [], name, split=split)).sites.append(site)
+    return [*named.values(), *_groups_by_location(files, called)]
+
+
+def _used_sites(files: Sequence[ProcessFile]) -> Iterator[Site]:
+    """Yield the sites that allocated memory, had accesses or had events."""
     for process, file in enumerate(files):
         used = set((file.counters["key"].astype("u8") >> 32 & 0xFFFF).tolist())
         used |= {site for _, site in events_of(file)}
         for number, row in enumerate(file.sites):
-            kind = run_file.KINDS[int(row["kind"])]
             touched = number in used or row["allocated_bytes"] or row["peak_bytes"] > 0
-            if number == 0 or not touched:
-                continue
-            site = (process, number)
-            if number < run_file.FIRST_FREE_SITE:
-                name = _OWN_NAMES[number]
-            elif kind == "globals":
-                path = file.text(int(row["path"]))
-                name = _globals_name(path, file)
-            elif kind == "file":
-                name = f"file {Path(file.text(int(row['path']))).name}"
-            else:
-                places[site] = [file.locate(a) for a in row["frames"][: int(row["depth"])].tolist()]
-                heap.append((site, kind))  # type: ignore[arg-type]
-                continue
-            split = _split(files, site)
-            key = (kind, name, file.text(int(row["path"])), split)
-            group = groups.setdefault(key, _Group(kind, [], name, split=split))  # type: ignore[arg-type]
-            group.sites.append(site)
-    frames_of = symbolise(place for stack in places.values() for place in stack)
-    stacks = [
-        _with_heap(kind, [frame for place in places[site] for frame in frames_of[place]])
-        for site, kind in heap
+            if number != 0 and touched:
+                yield process, number
+
+
+def _own_name(file: ProcessFile, number: int) -> str | None:
+    """Return the name of a site that is no call: a reserved one, variables, a file; else None."""
+    if number < run_file.FIRST_FREE_SITE:
+        return _OWN_NAMES[number]
+    row = file.sites[number]
+    kind = run_file.KINDS[int(row["kind"])]
+    if kind == "globals":
+        return _globals_name(file.text(int(row["path"])), file)
+    return f"file {Path(file.text(int(row['path']))).name}" if kind == "file" else None
+
+
+def _kind(files: Sequence[ProcessFile], site: Site) -> ObjectKind:
+    process, number = site
+    return cast(ObjectKind, run_file.KINDS[int(files[process].sites[number]["kind"])])
+
+
+def _groups_by_location(files: Sequence[ProcessFile], sites: Sequence[Site]) -> Iterable[_Group]:
+    """Group the sites of calls by the source location of the call."""
+    places = [
+        [files[process].locate(a) for a in row["frames"][: int(row["depth"])].tolist()]
+        for process, row in ((process, files[process].sites[number]) for process, number in sites)
     ]
-    called = [
+    kinds = [_kind(files, site) for site in sites]
+    frames_of = symbolise(place for stack in places for place in stack)
+    stacks = [
+        _with_heap(kind, [frame for place in stack for frame in frames_of[place]])
+        for kind, stack in zip(kinds, places, strict=True)
+    ]
+    groups = [
         _Group(
             kind, kept, "", [site], wrappers.container_call(stack, kept), split=_split(files, site)
         )
-        for (site, kind), stack, kept in zip(heap, stacks, wrappers.meaningful(stacks), strict=True)
+        for kind, site, stack, kept in zip(
+            kinds, sites, stacks, wrappers.meaningful(stacks), strict=True
+        )
     ]
-    _distinguish_by_callee(called, stacks, [places[site][0] for site, _ in heap])
-    total = sum(_peak_bytes(files, group) for group in called)
-    return [*groups.values(), *_merged(files, called, 1, MIN_SPLIT_SHARE * total)]
+    _distinguish_by_callee(groups, stacks, [stack[0] for stack in places])
+    total = sum(_peak_bytes(files, group) for group in groups)
+    return _merged(files, groups, 1, MIN_SPLIT_SHARE * total)
 
 
 def _distinguish_by_callee(

@@ -11,6 +11,7 @@ sizes' curves best from the smaller ones'.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,60 +87,97 @@ class PredictedCurve:
     """Misses of the largest size around the scaled capacity: predicted, and known."""
 
 
+@dataclass(frozen=True)
+class _Rule:
+    """How a miss curve grows with the size."""
+
+    power: float
+    """Power of the footprint by which reuse distances grow."""
+    law: Law
+    """Law by which misses grow at the same scaled capacity."""
+
+
+@dataclass(frozen=True)
+class _RuleErrors:
+    """Errors |ln| of the misses that a rule predicts for held-out sizes."""
+
+    mean: float
+    """Weighted mean, without what sampling explains."""
+    worst: float
+
+
 def predict_curve(curves: CurveSeries, wanted: CurveTarget) -> PredictedCurve:
-    """Predict the miss curve at the target."""
-    means: dict[tuple[float, str], float] = {}
-    worst: dict[tuple[float, str], float] = {}
-    tests = splits(curves.sizes.tolist(), wanted.target)
-    for power in POWERS:
-        for law in LAWS:
-            tried = [_errors(curves, power, law, test, wanted) for test in tests]
-            errors_and_weights = [
-                (errors, held_out_weight(curves.sizes.tolist(), train, test))
-                for (train, test), errors in zip(tests, tried, strict=True)
-                if errors is not None
-            ]
-            means[power, law.name] = mean_error(
-                [(unexplained, weight) for (unexplained, _), weight in errors_and_weights],
-                UNTESTED_ERROR,
-            )
-            worst[power, law.name] = max(
-                (whole for (_, whole), _ in errors_and_weights), default=UNTESTED_ERROR
-            )
-    power = min(
-        POWERS, key=lambda candidate: min(e for (p, _), e in means.items() if p == candidate)
+    """Predict the miss curve at the target by the rule that predicts held-out sizes best."""
+    rules = [_Rule(power, law) for power in POWERS for law in LAWS]
+    errors = {rule: _held_out_errors(curves, rule, wanted) for rule in rules}
+    chosen = _best_rule(errors, wanted.expected_law)
+    read, write = _curve_at_target(curves, chosen, wanted)
+    cache_misses = level(read + write, curves.capacities, wanted.cache_bytes)
+    low, high = _rival_factors(
+        curves, errors, chosen, max(cache_misses, curves.floor, 1e-9), wanted
     )
-    of_power = {name: error for (p, name), error in means.items() if p == power}
-    chosen = best_law(of_power, wanted.expected_law)
-    all_sizes = list(range(len(curves.sizes)))
-    rival_misses: list[float] = []
-    bound = rival_bound(means[power, chosen])
-    for (p, name), error in means.items():
-        if error <= bound:
-            read, write, _ = _curve_at(
-                curves, p, _law(name), all_sizes, size=wanted.target, footprint=wanted.footprint
-            )
-            rival_misses.append(level(read + write, curves.capacities, wanted.cache_bytes))
-    read, write, _ = _curve_at(
-        curves, power, _law(chosen), all_sizes, size=wanted.target, footprint=wanted.footprint
-    )
-    predicted_misses = max(
-        level(read + write, curves.capacities, wanted.cache_bytes), curves.floor, 1e-9
-    )
-    scaled = {1.0: "footprint", 0.5: "its root", 0.0: "constant distances"}[power]
     last = len(curves.sizes) - 1
-    pair = _misses_around(curves, power, _law(chosen), (list(range(last)), last), wanted)
+    of_last = _misses_around(curves, chosen, (list(range(last)), last), wanted)
+    scaled = {1.0: "footprint", 0.5: "its root", 0.0: "constant distances"}[chosen.power]
     return PredictedCurve(
-        read,
-        write,
-        f"miss curve ({scaled}; {chosen})",
-        worst[power, chosen],
-        means[power, chosen],
-        min([1.0, *(end / predicted_misses for end in rival_misses)]),
-        max([1.0, *(end / predicted_misses for end in rival_misses)]),
-        0.0 if pair is None else float(pair[0].mean()),
-        0.0 if pair is None else float(pair[1].mean()),
+        read=read,
+        write=write,
+        law=f"miss curve ({scaled}; {chosen.law.name})",
+        held_out_error=errors[chosen].worst,
+        mean_error=errors[chosen].mean,
+        low_factor=low,
+        high_factor=high,
+        last_predicted=0.0 if of_last is None else float(of_last[0].mean()),
+        last_known=0.0 if of_last is None else float(of_last[1].mean()),
     )
+
+
+def _held_out_errors(curves: CurveSeries, rule: _Rule, wanted: CurveTarget) -> _RuleErrors:
+    """Return the errors of a rule on the sizes that it predicts from smaller ones."""
+    sizes = curves.sizes.tolist()
+    weighted, worst = [], []
+    for train, test in splits(sizes, wanted.target):
+        errors = _errors(curves, rule, (train, test), wanted)
+        if errors is not None:
+            unexplained, whole = errors
+            weighted.append((unexplained, held_out_weight(sizes, train, test)))
+            worst.append(whole)
+    return _RuleErrors(mean_error(weighted, UNTESTED_ERROR), max(worst, default=UNTESTED_ERROR))
+
+
+def _best_rule(errors: Mapping[_Rule, _RuleErrors], expected_law: str) -> _Rule:
+    """Return the power with the least error of any law, and the best law with that power."""
+    power = min(errors, key=lambda rule: errors[rule].mean).power
+    with_power = {rule.law.name: rule for rule in errors if rule.power == power}
+    means = {name: errors[rule].mean for name, rule in with_power.items()}
+    return with_power[best_law(means, expected_law)]
+
+
+def _rival_factors(
+    curves: CurveSeries,
+    errors: Mapping[_Rule, _RuleErrors],
+    chosen: _Rule,
+    cache_misses: float,
+    wanted: CurveTarget,
+) -> tuple[float, float]:
+    """Return the least and most misses of rules that may be right, over the chosen rule's."""
+    bound = rival_bound(errors[chosen].mean)
+    factors = [1.0]
+    for rule in errors:
+        if errors[rule].mean <= bound:
+            read, write = _curve_at_target(curves, rule, wanted)
+            misses = level(read + write, curves.capacities, wanted.cache_bytes)
+            factors.append(misses / cache_misses)
+    return min(factors), max(factors)
+
+
+def _curve_at_target(curves: CurveSeries, rule: _Rule, wanted: CurveTarget) -> tuple[Array, Array]:
+    """Return read and write misses at the target, from all sizes."""
+    every_size = list(range(len(curves.sizes)))
+    read, write, _ = _curve_at(
+        curves, rule, every_size, size=wanted.target, footprint=wanted.footprint
+    )
+    return read, write
 
 
 def level(curve: Array, capacities: Array, size_bytes: float) -> float:
@@ -147,17 +185,13 @@ def level(curve: Array, capacities: Array, size_bytes: float) -> float:
     return float(np.interp(np.log2(size_bytes), np.log2(capacities), curve))
 
 
-def _law(name: str) -> Law:
-    return next(law for law in LAWS if law.name == name)
-
-
 def _curve_at(
-    curves: CurveSeries, power: float, law: Law, used: list[int], *, size: float, footprint: float
+    curves: CurveSeries, rule: _Rule, used: list[int], *, size: float, footprint: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return read and write misses at every capacity, and whether enough of `used` reach it."""
     x = np.log2(curves.capacities)
     # log2 of the capacity of each smaller run that corresponds to each capacity of the larger run.
-    places = x[None, :] + power * np.log2(curves.footprints[used] / footprint)[:, None]
+    places = x[None, :] + rule.power * np.log2(curves.footprints[used] / footprint)[:, None]
     reached = places >= x[0]
     # Sizes whose curves do not reach a capacity do not count there, if enough others reach it.
     enough = reached.sum(axis=0) >= MIN_CURVE_SIZES
@@ -168,22 +202,20 @@ def _curve_at(
             [np.interp(places[i], x, values[k]) for i, k in enumerate(used)], dtype=float
         )
         weights = np.where(reached | ~enough, weights_of(n, levels, curves.floor), 0.0)
-        predicted = np.maximum(0.0, law.fit(n, levels, weights)(at)[0])
+        predicted = np.maximum(0.0, rule.law.fit(n, levels, weights)(at)[0])
         curves_at_size.append(np.minimum.accumulate(predicted))
     return curves_at_size[0], curves_at_size[1], enough
 
 
 def _errors(
-    curves: CurveSeries, power: float, law: Law, split: tuple[list[int], int], wanted: CurveTarget
+    curves: CurveSeries, rule: _Rule, split: tuple[list[int], int], wanted: CurveTarget
 ) -> tuple[float, float] | None:
     """Return two |ln| errors of the tested size's misses around the scaled capacity.
 
-    `split`: indices of the sizes to fit, and of the size to test.
-
-    The first error leaves out what sampling explains. None: the curves of too few smaller sizes
-    reach that capacity.
+    `split`: indices of the sizes to fit, and of the size to test. The first error leaves out what
+    sampling explains. None: the curves of too few smaller sizes reach that capacity.
     """
-    pair = _misses_around(curves, power, law, split, wanted)
+    pair = _misses_around(curves, rule, split, wanted)
     if pair is None:
         return None
     predicted, known = pair
@@ -196,12 +228,12 @@ def _errors(
 
 
 def _misses_around(
-    curves: CurveSeries, power: float, law: Law, split: tuple[list[int], int], wanted: CurveTarget
+    curves: CurveSeries, rule: _Rule, split: tuple[list[int], int], wanted: CurveTarget
 ) -> tuple[Array, Array] | None:
     """Return misses of the tested size around the scaled capacity, predicted and known."""
     train, test = split
     size, footprint = float(curves.sizes[test]), float(curves.footprints[test])
-    read, write, reached = _curve_at(curves, power, law, train, size=size, footprint=footprint)
+    read, write, reached = _curve_at(curves, rule, train, size=size, footprint=footprint)
     scaled = wanted.cache_bytes * footprint / wanted.footprint
     window = (np.abs(np.log2(curves.capacities / scaled)) <= np.log2(WINDOW_FACTOR)) & reached
     if not window.any():

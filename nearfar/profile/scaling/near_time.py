@@ -177,57 +177,62 @@ def count_work(
     results: dict[int, RowAtTarget],
     with_curve: Sequence[int],
 ) -> PhaseWork | None:
-    """Count accesses and misses of each cache, at each size and the target."""
-    numbers = [k for k in with_curve if results[k].read is not None]
-    if not numbers or any(
-        rows[k][at].read is None for k in numbers for at in range(1, len(rows[k]))
-    ):
+    """Count accesses and misses of each cache, at each size and the target.
+
+    `rows` are by object and size, `results` by object. Only the objects `with_curve` count. None:
+    an object has no curve at the target or at a size other than the smallest.
+    """
+    used = [k for k in with_curve if results[k].read is not None]
+    if not used or any(row.read is None for k in used for row in rows[k][1:]):
         return None
-    capacities = np.asarray(joined.largest.curve_bytes, dtype=float)
-    cache = joined.largest.cache
-    # Near time depends on the machine's caches, not on what --llc simulates.
-    own_cache = USUAL_COSTS[-1][0] if "--llc" in cache.origin else cache.size_bytes
-    usual = [*USUAL_COSTS[:-1], (own_cache, USUAL_COSTS[-1][1])]
-    sizes = [float(size) for size, _ in usual]
+    caches = _usual_caches(joined)
+    curve_bytes = np.asarray(joined.largest.curve_bytes, dtype=float)
 
-    def misses_by_level(read: Array | None, write: Array | None) -> list[float]:
+    def counts(accesses: float, read: Array | None, write: Array | None) -> list[float]:
+        """Return accesses of one object, then its misses of each cache."""
         if read is None or write is None:
-            return [0.0 for _ in sizes]
-        return [level(read + write, capacities, size) for size in sizes]
+            return [accesses, *(0.0 for _ in caches)]
+        return [accesses, *(level(read + write, curve_bytes, size) for size, _ in caches)]
 
-    counts = [
-        [
-            sum(rows[k][at].traffic.accesses for k in numbers),
-            *np.sum(
-                [misses_by_level(rows[k][at].read, rows[k][at].write) for k in numbers], axis=0
-            ),
-        ]
+    by_size = [
+        [counts(row.traffic.accesses, row.read, row.write) for row in (rows[k][at] for k in used)]
         for at in range(len(joined.sizes))
     ]
-    target = [
-        sum(results[k].row.traffic.accesses for k in numbers),
-        *np.sum([misses_by_level(results[k].read, results[k].write) for k in numbers], axis=0),
-    ]
+    target = [counts(r.row.traffic.accesses, r.read, r.write) for r in (results[k] for k in used)]
+    at_target = np.sum(target, axis=0)
     # The uncertainty of last-level misses applies to nearer levels too.
-    value = sum(results[k].misses.estimate.value for k in numbers)
-    low = sum(results[k].misses.estimate.low for k in numbers) / value if value else 1.0
-    high = sum(results[k].misses.estimate.high for k in numbers) / value if value else 1.0
-    names = ["accesses", *(f"misses of {format_bytes(size)}" for size in sizes)]
-    at_target = np.array(target, dtype=float)
-    on_demand_ns = np.array([0.0, *(cost for _, cost in usual)])
-    spread = np.ones_like(at_target)
+    low, high = _miss_factors([results[k] for k in used])
+    highest = at_target * np.array([1.0, *(high for _ in caches)])
+    on_demand_ns = np.array([0.0, *(cost for _, cost in caches)])
     return PhaseWork(
-        names=tuple(names),
-        counts=np.array(counts, dtype=float),
+        names=("accesses", *(f"misses of {format_bytes(size)}" for size, _ in caches)),
+        counts=np.sum(by_size, axis=1),
         at_target=at_target,
-        low_at_target=at_target * np.where(np.arange(len(names)) > 0, low, spread),
-        high_at_target=np.minimum(
-            at_target * np.where(np.arange(len(names)) > 0, high, spread),
-            np.maximum(at_target, at_target[0]),
-        ),
-        usual_ns=on_demand_ns * _waited_share(rows, numbers),
+        low_at_target=at_target * np.array([1.0, *(low for _ in caches)]),
+        # An access misses a cache at most once.
+        high_at_target=np.minimum(highest, np.maximum(at_target, at_target[0])),
+        usual_ns=on_demand_ns * _waited_share(rows, used),
         on_demand_ns=on_demand_ns,
     )
+
+
+def _usual_caches(joined: JoinedProfiles) -> list[tuple[float, float]]:
+    """Return capacity and usual cost of a miss of each cache, the last one as on this machine."""
+    cache = joined.largest.cache
+    *inner, (usual_bytes, last_ns) = USUAL_COSTS
+    # Near time depends on the machine's caches, not on what --llc simulates.
+    last_bytes = usual_bytes if "--llc" in cache.origin else cache.size_bytes
+    return [*inner, (last_bytes, last_ns)]
+
+
+def _miss_factors(results: Sequence[RowAtTarget]) -> tuple[float, float]:
+    """Return the least and most last-level misses at the target over their value."""
+    estimates = [result.misses.estimate for result in results]
+    value = sum(estimate.value for estimate in estimates)
+    if not value:
+        return 1.0, 1.0
+    low = sum(estimate.low for estimate in estimates)
+    return low / value, sum(estimate.high for estimate in estimates) / value
 
 
 def _waited_share(rows: Sequence[Sequence[TrafficSum]], used: Sequence[int]) -> float:
