@@ -90,18 +90,10 @@ class InversionModel(Model):
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
         all_far = moved is self.phase.total and not self.far.is_near
-        # If far memory is near memory, nothing moves: both share one bandwidth.
-        factor = 0.0 if self.far.is_near else self.perturbation.lines
-        moved = moved if factor == 1.0 else moved * factor
-        parts = self._parts_all_far if all_far else self._parts(moved)
-        if self._far_load is None:
-            time_ns = self._time(parts, 1.0, self._least_ns(parts[1]))
-        else:
-            time_ns = self._fixed_point(moved, parts, self._far_load)
-        one_core = self.phase.concurrency <= MIN_LOADED_CONCURRENCY
-        if all_far or self.far.is_near or not one_core:
-            return np.asarray(time_ns)
-        return np.asarray(np.maximum(time_ns, self._least_of_one_core_ns))
+        moved = self._perturbed(moved)
+        if all_far:
+            return self._time_of_parts(moved, self._parts_all_far)
+        return self._split_time(moved, self._parts(moved))
 
     def near_time_of_ns(self, lines: Array) -> float:
         """Return the phase's time near if it fetched `lines` instead, ns."""
@@ -157,6 +149,24 @@ class InversionModel(Model):
         overlapped = chase * self.near.cost_ns(overlap.chase)
         overlapped += independent * self.near.cost_ns(overlap.independent)
         return (chase + independent) * self.near.cost_ns(1.0) / overlapped
+
+    def _perturbed(self, moved: Array) -> Array:
+        """Return the moved traffic of this perturbation; none if far memory is near memory."""
+        factor = 0.0 if self.far.is_near else self.perturbation.lines
+        return moved if factor == 1.0 else moved * factor
+
+    def _split_time(self, moved: Array, parts: list[TrafficTime]) -> Array:
+        """Return the time of parts in both memories, at least what one core needs for them."""
+        time_ns = self._time_of_parts(moved, parts)
+        if self.far.is_near or self.phase.concurrency > MIN_LOADED_CONCURRENCY:
+            return time_ns
+        return np.asarray(np.maximum(time_ns, self._least_of_one_core_ns))
+
+    def _time_of_parts(self, moved: Array, parts: list[TrafficTime]) -> Array:
+        """Return the time of the near and the far part; `moved` loads the far memory."""
+        if self._far_load is None:
+            return np.asarray(self._time(parts, 1.0, self._least_ns(parts[1])))
+        return np.asarray(self._fixed_point(moved, parts, self._far_load))
 
     def _parts(self, moved: Array) -> list[TrafficTime]:
         if moved is self.total:

@@ -80,7 +80,6 @@ class MemoryModeModel(InversionModel):
         self.given_far = far
         self.scattered_share = 0.0
         self.regions: tuple[Region, ...] = ()
-        self._far_share, self._one_by_one = 0.0, False
         if phase.curve is not None:
             used_bytes = _used_bytes(phase, phase.curve)
             self.regions = contiguous_regions(phase.curve, self.cache_bytes, used_bytes)
@@ -94,30 +93,37 @@ class MemoryModeModel(InversionModel):
         return sum(region.lines * region.misses for region in self.regions)
 
     def times_ns(self, moved: Array) -> Array:
+        """Return time with data in one piece, ns."""
+        return self._one_piece_ns(moved, one_by_one=False)
+
+    def times_to_cover_ns(self) -> list[float]:
+        """Return times with data in one piece or scattered, and both orders of write-backs, ns."""
+        moved = self.phase.total
+        return [
+            float(time_ns)
+            for one_by_one in (True, False)
+            for time_ns in (
+                self._one_piece_ns(moved, one_by_one),
+                self._at_share_ns(moved, self.scattered_share, one_by_one),
+            )
+        ]
+
+    def _one_piece_ns(self, moved: Array, one_by_one: bool) -> Array:
         """Return time with data in one piece, ns; walks pass one region after the other."""
-        mixed_ns = self._times_at_ns(moved, self.miss_share)
+        mixed_ns = self._at_share_ns(moved, self.miss_share, one_by_one)
         if len(self.regions) < 2 or not self._walked_share:
             return mixed_ns
         walked_ns = np.zeros_like(mixed_ns)
         for region in self.regions:
-            walked_ns = walked_ns + region.lines * self._times_at_ns(moved, region.misses)
+            walked_ns = walked_ns + region.lines * self._at_share_ns(
+                moved, region.misses, one_by_one
+            )
         return np.asarray(mixed_ns + self._walked_share * (walked_ns - mixed_ns))
 
-    def times_to_cover_ns(self) -> list[float]:
-        """Return times with data in one piece or scattered, and both orders of write-backs, ns."""
-        times_ns = []
-        for one_by_one in (True, False):
-            self._one_by_one = one_by_one
-            times_ns += [
-                float(self.times_ns(self.phase.total)),
-                float(self._times_at_ns(self.phase.total, self.scattered_share)),
-            ]
-        return times_ns
-
-    def _times_at_ns(self, moved: Array, far_share: float) -> Array:
-        self._far_share = far_share
-        # A copy, because `times_ns` recognises `self.phase.total` and uses a cached result for it.
-        return super().times_ns(moved.copy())
+    def _at_share_ns(self, moved: Array, far_share: float, one_by_one: bool) -> Array:
+        """Return time if `far_share` of the misses of `moved` go far, ns."""
+        moved = self._perturbed(moved)
+        return self._split_time(moved, self._parts_at_share(moved, far_share, one_by_one))
 
     def remarks(self) -> list[str]:
         """Return the shares of misses in a sentence."""
@@ -128,10 +134,16 @@ class MemoryModeModel(InversionModel):
         ]
 
     def _parts(self, moved: Array) -> list[TrafficTime]:
-        shares = np.full(COLUMNS, self._far_share)
+        return self._parts_at_share(moved, self.miss_share, one_by_one=False)
+
+    def _parts_at_share(
+        self, moved: Array, far_share: float, one_by_one: bool
+    ) -> list[TrafficTime]:
+        """Return near and far parts; `one_by_one`: written lines do not go far in order."""
+        shares = np.full(COLUMNS, far_share)
         shares[[HITS, FLUSH, FENCE, NT_LINE]] = 0.0
         far_lines = moved * shares
-        if self._one_by_one:
+        if one_by_one:
             far_lines[..., WRITE_BACK] += far_lines[..., WRITE_BACK_STREAM]
             far_lines[..., WRITE_BACK_STREAM] = 0.0
         near_lines = np.maximum(self.total - far_lines, 0.0)
