@@ -26,10 +26,8 @@ from nearfar_studies.hardware.cases import (
 )
 from nearfar_studies.hardware.checks import checked, read_figures
 from nearfar_studies.hardware.predictor import (
-    CasePredictor,
     latency_ratio,
     machine_of,
-    stored_share,
 )
 from nearfar_studies.hardware.score import score, scored
 from nearfar_studies.hardware.stand_ins import FOLDER, program_of, stand_ins
@@ -317,33 +315,6 @@ def test_cases_that_are_off_are_grouped_by_their_reason() -> None:
     rows = reasons_table(predictions, cases).rows
     assert sorted(row[1] for row in rows) == ["50.0%", "50.0%"]
     assert any(row[3] == "unknown: unheard-of" for row in rows)
-
-
-@pytest.mark.long
-def test_a_row_that_outgrows_the_private_cache_adds_near_time(tmp_path: Path) -> None:
-    predictor = CasePredictor(tmp_path)
-    wanted = next(c for c in measured_cases() if c.id == "polybench-jacobi-2d-64000-vs-smallest")
-    longer = predictor.predict(wanted)
-    shorter = predictor.predict(replace(wanted, input="N=16000, 3.9 GB, 8 iterations"))
-    assert longer.slowdown is not None and shorter.slowdown is not None
-    # Four rows of 512 KB are more than a second level of 1 MiB, four of 128 KB are not.
-    assert longer.slowdown > 1.05 * shorter.slowdown
-    assert not any(
-        check.agrees is False for checks in predictor.checks.values() for check in checks
-    )
-
-
-def test_what_only_the_far_run_stores_is_added() -> None:
-    program = next(p for p in stand_ins() if p.name == "numeric")
-    wanted = next(c for c in measured_cases() if c.id == "np-matsum-7000")
-    kind = program.input_of(f"{wanted.program}: {wanted.input}")
-    assert kind is not None
-    machine = machine_of(wanted)
-    assert stored_share(wanted, program, kind, machine).value == 0.0
-    persisted = replace(wanted, placement="inputs and result far")
-    added = stored_share(persisted, program, kind, machine)
-    # 392 MB, copied within DRAM and to Optane by one thread, take some tenths of a second.
-    assert 0.1 < added.value * 0.0349 < 1.0 and added.low < added.value < added.high
 
 
 def test_blind_predicts_every_row_or_gives_the_reason(

@@ -8,10 +8,11 @@ in with probability (1 - 1/N)^d. The value is that of one piece, and the interva
 Misses are the sum of lost lines over reuse distances, plus lines used for the first time. In one
 piece, the lines whose places have one line more than the others lie together: data that are walked
 in sequence pass them one after the other, so the times of both regions add, and nothing of one
-hides behind the other. Random accesses meet both at the same time. A miss
-waits for near memory (which holds the tag with the data), then for far memory, and its line is
-written into near memory. Written lines that lose their place go to far memory in the order in which
-they were written; the interval covers that they go one by one. A hit waits as before.
+hides behind the other. Random accesses meet both at the same time. A miss waits for near memory
+(which holds the tag with the data), then for far memory, and its line is written into near memory.
+A core's stream waits for both too, with as many lines in flight as without near memory, unless far
+memory's bandwidth limits it. Written lines that lose their place go to far memory in the order in
+which they were written; the interval covers that they go one by one. A hit waits as before.
 
 The rules for conflicts and for written lines were chosen when the published runs of NPB's BT and MG
 and of PolyBench's jacobi-2d were known (`nearfar reproduce applications`).
@@ -75,7 +76,9 @@ class MemoryModeModel(InversionModel):
                 "profile the program again, a longer run"
             )
         # A miss waits for both, one after the other.
-        both = scaled_memory(far, (near.latency_ns + far.latency_ns) / far.latency_ns)
+        longer = (near.latency_ns + far.latency_ns) / far.latency_ns
+        stream = longer if far.core_stream_ns > far.read_ns[1] else 1.0
+        both = scaled_memory(far, longer, stream=stream)
         super().__init__(phase, near, far if far.is_near else both, perturbation)
         self.given_far = far
         self.scattered_share = 0.0

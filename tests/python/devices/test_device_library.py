@@ -84,6 +84,19 @@ def test_a_hosts_dram_is_local_dram(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_rates_of_one_core_are_of_the_same_measurement_as_the_hosts(name: str) -> None:
+    """Predictions divide the one by the other: prefetchers must be in the same state."""
+    device = load_device(name)
+    host = host_dram(device)
+    if host is None:
+        return
+    here, there = (curves.bandwidth(each, "read", threads=1) for each in (device, host))
+    if here.threads == there.threads == 1:
+        sources = device.sources[here.source], host.sources[there.source]
+        assert sources[0].citation == sources[1].citation
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_models_find_latency_and_both_bandwidths(name: str) -> None:
     device = load_device(name)
     assert curves.idle_read_latency_ns(device).value_ns > 50

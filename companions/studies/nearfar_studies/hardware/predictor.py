@@ -94,8 +94,11 @@ def _machines() -> list[dict[str, Any]]:
     return list(tomllib.loads(MACHINES.read_text())["machines"])
 
 
-def machine_of(case: MemoryCase) -> CaseMachine:
-    """Return the machine of a case. Raises NearfarError if machine or memory is unknown."""
+def machine_of(case: MemoryCase, use_other: bool = False) -> CaseMachine:
+    """Return the machine of a case, or with `use_other` the other one that it may be.
+
+    Raises NearfarError if machine or memory is unknown.
+    """
     for entry in _machines():
         if re.search(entry["match"], case.machine):
             machine = load_machine(entry["machine"])
@@ -107,12 +110,22 @@ def machine_of(case: MemoryCase) -> CaseMachine:
                 threads=threads,
                 llc_bytes=float(machine.llc_bytes or entry["llc_bytes"]),
                 core=load_core(machine.core) if machine.core else None,
-                near=_memory(entry, case.near_memory, sockets),
-                far=_memory(entry, case.far_memory, sockets),
+                near=_memory(entry, case.near_memory, sockets, use_other),
+                far=_memory(entry, case.far_memory, sockets, use_other),
                 cache_bytes=sockets * float(entry.get("cache_bytes", 0.0)),
                 assumed="; ".join(f"{key}: {why}" for key, why in machine.assumed.items()),
             )
     raise NearfarError(f"the machine {case.machine!r} is not known: add it to {MACHINES.name}")
+
+
+def is_ambiguous(case: MemoryCase) -> bool:
+    """Return whether two sets of devices may be the memories of a case."""
+    return any(
+        "or" in memory
+        for entry in _machines()
+        if re.search(entry["match"], case.machine)
+        for memory in entry["memories"].values()
+    )
 
 
 def latency_ratio(case: MemoryCase) -> float | None:
@@ -125,10 +138,10 @@ def latency_ratio(case: MemoryCase) -> float | None:
     return far / near
 
 
-def _memory(entry: dict[str, Any], text: str, sockets: int) -> DeviceProfile:
+def _memory(entry: dict[str, Any], text: str, sockets: int, use_other: bool) -> DeviceProfile:
     for words, memory in entry["memories"].items():
         if re.search(words, text):
-            device = load_device(memory["device"])
+            device = load_device(memory["or"] if use_other else memory["device"])
             return _scaled(device, sockets) if memory.get("each_socket") else device
     raise NearfarError(f"the memory {text!r} of {entry['match']} is not known: add it")
 
@@ -173,11 +186,17 @@ class CasePredictor:
         if program is None:
             raise NearfarError(f"there is no stand-in program for {case.program!r}")
         stand_in_input = _input_of(case, program, case.input)
-        prepared = self._prepare(case, program, stand_in_input)
+        prepared = self._prepare(case, program, stand_in_input, machine_of(case))
         slowdown = _slowdown(prepared)
+        if is_ambiguous(case):
+            other = machine_of(case, use_other=True)
+            also = _slowdown(self._prepare(case, program, stand_in_input, other))
+            low, high = min(slowdown.low, also.low), max(slowdown.high, also.high)
+            slowdown = Estimate(slowdown.value, low, high)
         size = SMALLER.fullmatch(case.near_memory)
         if size is not None:  # the near run has a smaller input, also in Memory Mode
-            smaller = self._prepare(case, program, _input_of(case, program, size[1]))
+            smaller_input = _input_of(case, program, size[1])
+            smaller = self._prepare(case, program, smaller_input, machine_of(case))
             near = near_memory(prepared.machine.near, core=_core(prepared))
             added = added_share(prepared.traffic, smaller.traffic, near)
             slowdown = _divided(_plus(slowdown, added), _slowdown(smaller))
@@ -202,9 +221,12 @@ class CasePredictor:
         return slowdown, prepared.model, "; ".join(filter(None, assumed))
 
     def _prepare(
-        self, case: MemoryCase, program: StandIn, stand_in_input: StandInInput
+        self,
+        case: MemoryCase,
+        program: StandIn,
+        stand_in_input: StandInInput,
+        machine: CaseMachine,
     ) -> _PreparedCase:
-        machine = machine_of(case)
         in_memory_mode = case.placement == "Memory Mode"
         bursts = not in_memory_mode or SMALLER.fullmatch(case.near_memory) is not None
         profile = self.profiler.profile(program, stand_in_input, machine.llc_bytes, bursts=bursts)
