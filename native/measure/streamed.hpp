@@ -35,7 +35,12 @@ class Streamed final : public Kernel {
     const Arrays arrays(lane, sources + 1, starts);
     std::uint64_t sum = 0;
     in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
-      sum += operate(arrays, *lane.operations, at, count, std::make_index_sequence<sources>());
+      const auto all = std::make_index_sequence<sources>();
+      if constexpr (nt) {
+        operate(arrays, *lane.operations, at, count, all);
+      } else {
+        sum += operate(arrays, *lane.operations, at, count, all);
+      }
     });
     if constexpr (nt) store_fence();
     return sum;
@@ -45,8 +50,8 @@ class Streamed final : public Kernel {
   static constexpr bool nt = stores == Stores::non_temporal;
 
   template <std::size_t... source>
-  static std::uint64_t operate(const Arrays& arrays, const Operations& operations, std::uint64_t at,
-                               std::uint64_t count, std::index_sequence<source...> /*sources*/) {
+  static auto operate(const Arrays& arrays, const Operations& operations, std::uint64_t at,
+                      std::uint64_t count, std::index_sequence<source...> /*sources*/) {
     return (operations.*Operation)(arrays.target(at), arrays.source(source, at)..., count);
   }
 };

@@ -24,8 +24,8 @@ struct Loops {
       Wide::store(to, value);
     }
   }
-  // Between lines, keeps the compiler from replacing a loop by memcpy or memset. Emits no
-  // instruction.
+  // Between lines, keeps their order and the compiler from replacing a loop by memcpy or memset.
+  // Emits no instruction.
   static void end_line() { asm volatile("" ::: "memory"); }
   static Vector times_3(Vector a) { return Wide::add(Wide::add(a, a), a); }
 
@@ -80,44 +80,69 @@ struct Loops {
     return Wide::sum(sum);
   }
 
-  // Returns the sum of the stored values. They depend on all loaded values, and a sum of both would
-  // cost another addition.
-  template <bool nt, typename Compute>
-  static std::uint64_t stream_all(std::byte* to, std::uint64_t count, Compute compute) {
+  // Ordinary stores: returns the sum of the stored values. They depend on all loaded values, and a
+  // sum of both would cost another addition.
+  template <typename Compute>
+  static std::uint64_t stored(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);
     Vector sum = Wide::zero();
     for (std::uint64_t line = 0; line < count; ++line) {
       for (std::uint64_t i = line * per_line; i < (line + 1) * per_line; ++i) {
         const Vector value = compute(i);
         sum = Wide::add(sum, value);
-        store_vector<nt>(at + i, value);
+        Wide::store(at + i, value);
       }
       end_line();
     }
     return Wide::sum(sum);
   }
+  // Non-temporal stores: eight vectors at once, loads first, and no sum. The fewer instructions a
+  // line takes, the more lines the core's window overlaps: on an AMD EPYC (family 25) a line at a
+  // time with a sum copies 17 % less. Ordinary stores lose by it: there they copy 8 to 25 % less.
+  template <typename Compute>
+  static void streamed(std::byte* to, std::uint64_t count, Compute compute) {
+    constexpr std::uint64_t at_once = 8;
+    Vector* at = out(to);
+    std::uint64_t i = 0;
+    for (; i + at_once <= count * per_line; i += at_once) {
+      Vector values[at_once];
+      for (std::uint64_t k = 0; k < at_once; ++k) values[k] = compute(i + k);
+      for (std::uint64_t k = 0; k < at_once; ++k) {
+        Wide::stream(at + i + k, values[k]);
+        if ((k + 1) % per_line == 0) end_line();
+      }
+    }
+    for (; i < count * per_line; ++i) Wide::stream(at + i, compute(i));
+  }
+  template <bool nt, typename Compute>
+  static auto store_each(std::byte* to, std::uint64_t count, Compute compute) {
+    if constexpr (nt) {
+      streamed(to, count, compute);
+    } else {
+      return stored(to, count, compute);
+    }
+  }
   template <bool nt>
-  static std::uint64_t copy(std::byte* to, Line a, std::uint64_t count) {
-    return stream_all<nt>(to, count, [=](std::uint64_t i) { return Wide::load(in(a) + i); });
+  static auto copy(std::byte* to, Line a, std::uint64_t count) {
+    return store_each<nt>(to, count, [=](std::uint64_t i) { return Wide::load(in(a) + i); });
   }
   static std::uint64_t scale(std::byte* to, Line a, std::uint64_t count) {
-    return stream_all<false>(to, count,
-                             [=](std::uint64_t i) { return times_3(Wide::load(in(a) + i)); });
+    return stored(to, count, [=](std::uint64_t i) { return times_3(Wide::load(in(a) + i)); });
   }
   static std::uint64_t add(std::byte* to, Line a, Line b, std::uint64_t count) {
-    return stream_all<false>(to, count, [=](std::uint64_t i) {
+    return stored(to, count, [=](std::uint64_t i) {
       return Wide::add(Wide::load(in(a) + i), Wide::load(in(b) + i));
     });
   }
   template <bool nt>
-  static std::uint64_t stream(std::byte* to, Line a, Line b, std::uint64_t count) {
-    return stream_all<nt>(to, count, [=](std::uint64_t i) {
+  static auto stream(std::byte* to, Line a, Line b, std::uint64_t count) {
+    return store_each<nt>(to, count, [=](std::uint64_t i) {
       return Wide::add(Wide::load(in(a) + i), times_3(Wide::load(in(b) + i)));
     });
   }
   template <bool nt>
-  static std::uint64_t triad(std::byte* to, Line a, Line b, Line c, std::uint64_t count) {
-    return stream_all<nt>(to, count, [=](std::uint64_t i) {
+  static auto triad(std::byte* to, Line a, Line b, Line c, std::uint64_t count) {
+    return store_each<nt>(to, count, [=](std::uint64_t i) {
       const Vector both = Wide::exclusive_or(Wide::load(in(a) + i), Wide::load(in(b) + i));
       return Wide::add(both, Wide::load(in(c) + i));
     });

@@ -11,9 +11,9 @@ namespace nearfar::measure {
 // Lines per gather or scatter.
 inline constexpr unsigned scattered_lines = 8;
 
-// Operations on `count` adjacent lines. They return the sum of all loaded 64-bit words, modulo
-// 2^64. None fences; see store_fence(). Arithmetic is on integers, because memory may hold denormal
-// numbers, which are slow.
+// Operations on `count` adjacent lines. Those with a result return the sum of all loaded or all
+// stored 64-bit words, modulo 2^64. None fences; see store_fence(). Arithmetic is on integers,
+// because memory may hold denormal numbers, which are slow.
 struct Operations {
   using Line = const std::byte*;
   const char* name;  // instruction set: avx512, avx2, sse2, scalar
@@ -21,19 +21,20 @@ struct Operations {
   std::uint64_t (*read)(Line from, std::uint64_t count);
   std::uint64_t (*nt_load)(Line from, std::uint64_t count);  // null: no such load
   void (*write)(std::byte* to, std::uint64_t count, std::uint64_t value);
-  // Non-temporal; ordinary stores if has_nt_store is false, here and below.
+  // Non-temporal; ordinary stores if has_nt_store is false, here and below. A value other than 0:
+  // an AMD EPYC (family 25) takes lines of zeros twice as fast as others.
   void (*nt_store)(std::byte* to, std::uint64_t count, std::uint64_t value);
   std::uint64_t (*update)(std::byte* at, std::uint64_t count);  // adds 1 to each word
 
   std::uint64_t (*copy)(std::byte* to, Line a, std::uint64_t count);
-  std::uint64_t (*copy_nt)(std::byte* to, Line a, std::uint64_t count);
+  void (*copy_nt)(std::byte* to, Line a, std::uint64_t count);
   std::uint64_t (*scale)(std::byte* to, Line a, std::uint64_t count);           // 3 a
   std::uint64_t (*add)(std::byte* to, Line a, Line b, std::uint64_t count);     // a + b
   std::uint64_t (*stream)(std::byte* to, Line a, Line b, std::uint64_t count);  // a + 3 b
-  std::uint64_t (*stream_nt)(std::byte* to, Line a, Line b, std::uint64_t count);
+  void (*stream_nt)(std::byte* to, Line a, Line b, std::uint64_t count);
   // (a xor b) + c
   std::uint64_t (*triad)(std::byte* to, Line a, Line b, Line c, std::uint64_t count);
-  std::uint64_t (*triad_nt)(std::byte* to, Line a, Line b, Line c, std::uint64_t count);
+  void (*triad_nt)(std::byte* to, Line a, Line b, Line c, std::uint64_t count);
 
   // Reads the i-th of `count` lines, from `from` on, if bit i of `reads` is set; else writes it,
   // from `to` on.

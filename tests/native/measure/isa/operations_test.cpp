@@ -6,13 +6,14 @@
 #include <array>
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
 
 using namespace nearfar::measure;
 
 namespace {
 
 constexpr std::size_t words = 8;
-constexpr std::size_t lines = 7;  // odd, because the loops work on pairs
+constexpr std::size_t lines = 11;  // prime, because the loops work on 2, 4 and 8 lines
 
 struct alignas(64) Buffer {
   std::array<std::uint64_t, words*(lines + 2)> word{};
@@ -80,26 +81,36 @@ TEST_CASE("every instruction set computes the array kernels") {
     CAPTURE(operations.name);
     auto check = [&](auto run, auto expected) {
       Buffer target;
-      const std::uint64_t sum = run(target.line(1));
+      if constexpr (std::is_void_v<decltype(run(target.line(1)))>) {
+        run(target.line(1));
+      } else {
+        const std::uint64_t sum = run(target.line(1));
+        CHECK(sum == target.sum());
+      }
       CHECK(target.holds(expected));
-      CHECK(sum == target.sum());
     };
-    for (const auto copy : {operations.copy, operations.copy_nt}) {
+    auto check_copy = [&](auto copy) {
       check([&](std::byte* to) { return copy(to, a.line(1), lines); },
             [&](std::size_t i) { return a.word[i]; });
-    }
+    };
+    check_copy(operations.copy);
+    check_copy(operations.copy_nt);
+    auto check_stream = [&](auto stream) {
+      check([&](std::byte* to) { return stream(to, a.line(1), b.line(1), lines); },
+            [&](std::size_t i) { return a.word[i] + 3 * b.word[i]; });
+    };
+    check_stream(operations.stream);
+    check_stream(operations.stream_nt);
+    auto check_triad = [&](auto triad) {
+      check([&](std::byte* to) { return triad(to, a.line(1), b.line(1), c.line(1), lines); },
+            [&](std::size_t i) { return (a.word[i] ^ b.word[i]) + c.word[i]; });
+    };
+    check_triad(operations.triad);
+    check_triad(operations.triad_nt);
     check([&](std::byte* to) { return operations.scale(to, a.line(1), lines); },
           [&](std::size_t i) { return 3 * a.word[i]; });
     check([&](std::byte* to) { return operations.add(to, a.line(1), b.line(1), lines); },
           [&](std::size_t i) { return a.word[i] + b.word[i]; });
-    for (const auto stream : {operations.stream, operations.stream_nt}) {
-      check([&](std::byte* to) { return stream(to, a.line(1), b.line(1), lines); },
-            [&](std::size_t i) { return a.word[i] + 3 * b.word[i]; });
-    }
-    for (const auto triad : {operations.triad, operations.triad_nt}) {
-      check([&](std::byte* to) { return triad(to, a.line(1), b.line(1), c.line(1), lines); },
-            [&](std::size_t i) { return (a.word[i] ^ b.word[i]) + c.word[i]; });
-    }
   }
 }
 
@@ -109,8 +120,8 @@ TEST_CASE("a mix reads and writes by its pattern") {
     for (const auto mixed : {operations.mixed, operations.mixed_nt}) {
       Buffer source = filled(1);
       Buffer target;
-      // Ten accesses: seven reads from the source's first line on, three writes.
-      const std::uint64_t sum = mixed(source.line(1), target.line(1), 0b1110111100, 10, 9);
+      // Fourteen accesses: eleven reads from the source's first line on, three writes.
+      const std::uint64_t sum = mixed(source.line(1), target.line(1), 0b11111101111100, 14, 9);
       CHECK(sum == source.sum());
       for (std::size_t i = 0; i < target.word.size(); ++i) {
         CHECK(target.word[i] == (i >= words && i < 4 * words ? 9 : 0));
