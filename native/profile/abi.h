@@ -29,11 +29,14 @@ extern "C" {
 
 #define NF_ABI_VERSION 4u
 
+#define NF_LINE_LOG2 6
+#define NF_LINE_BYTES (1 << NF_LINE_LOG2)
+
 /* An odd 31-bit constant (2^31 / golden ratio): the product's middle bits mix all page bits. */
 #define NF_HASH_MULTIPLIER 0x4F1BBCDDull
 /* Brings product bits 26.. to bit 6.., where the line number within the page begins. */
 #define NF_HASH_SHIFT 20
-#define NF_FILTER_MASK(rate_log2) (((1ull << (rate_log2)) - 1) << 6)
+#define NF_FILTER_MASK(rate_log2) (((1ull << (rate_log2)) - 1) << NF_LINE_LOG2)
 /* Bits that depend on the page alone. */
 #define NF_PAGE_RATE_LOG2 7
 #define NF_PAGE_MASK (((1ull << NF_PAGE_RATE_LOG2) - 1) << 12)

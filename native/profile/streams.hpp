@@ -11,7 +11,7 @@
 
 namespace nearfar::profile {
 
-inline constexpr std::uint64_t line_bytes = 64;
+inline constexpr std::uint64_t line_bytes = NF_LINE_BYTES;
 inline constexpr std::uint64_t page_bytes = 4096;
 
 // If a stream enters no sampled line in this many pages, it gets an event without an access, to

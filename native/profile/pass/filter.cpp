@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "../abi.h"
-
 using namespace llvm;
 
 namespace nearfar::pass {
@@ -42,9 +40,9 @@ Value* Filter::whole(IRBuilder<>& builder, Value* mixed) const {
 Value* Filter::distance(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
   Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
   Value* hashed = hash(builder, address);
-  Value* sampled = builder.CreateLShr(hashed, builder.getInt64(line_log2));
+  Value* sampled = builder.CreateLShr(hashed, builder.getInt64(NF_LINE_LOG2));
   Value* distance =
-      builder.CreateSub(builder.CreateLShr(last, builder.getInt64(line_log2)), sampled);
+      builder.CreateSub(builder.CreateLShr(last, builder.getInt64(NF_LINE_LOG2)), sampled);
   return builder.CreateSelect(whole(builder, builder.CreateXor(hashed, address)),
                               builder.getInt64(0), distance, "nf.distance");
 }

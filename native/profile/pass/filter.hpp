@@ -6,10 +6,11 @@
 
 #include <cstdint>
 
+#include "../abi.h"
+
 namespace nearfar::pass {
 
-inline constexpr unsigned line_log2 = 6;
-inline constexpr std::int64_t line_bytes = 1 << line_log2;
+inline constexpr std::int64_t line_bytes = NF_LINE_BYTES;
 
 class Filter {
  public:

@@ -5,21 +5,15 @@
 #include "profile/runtime/event_count.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/pending_access.h"
+#include "profile/streams.hpp"
 
 namespace nearfar::profile {
 
 namespace {
 
-constexpr std::uint64_t line_bytes = 64;
-
-// Regions determine the owner of an address. Small heap blocks are in no region: their site is
-// site_none; EventRecord describes how these are divided.
-//
-// Flushes the sampled lines of a range from the simulated cache, and counts them for their sites if
-// `site` is site_none.
-
-// Writes the sampled lines of a range from the simulated cache to memory. Counts `weigh(bytes)` for
-// their sites if `site` is site_none.
+// Writes the sampled lines of a range from the simulated cache to memory. If `site` is site_none,
+// the range is in no region, as small heap blocks are: then counts each line, or its bytes in the
+// range, for the site of its block (EventRecord).
 void write_sampled(std::uint32_t phase, std::uint16_t site, std::uint64_t address,
                    std::uint64_t size, bool stay, bool write_backs,
                    std::uint64_t EventRecord::*sampled, bool by_bytes) {
