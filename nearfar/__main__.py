@@ -32,10 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("nearfar: interrupted; nothing was left half-written", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
     except OSError as error:
-        name = f" {error.filename}" if error.filename else ""
         # Libraries raise it with a text of their own and no number.
         reason = error.strerror or str(error) or type(error).__name__
-        print(f"nearfar: the system refused{name}: {reason}", file=sys.stderr)
+        what = f"cannot use {error.filename}" if error.filename else "a system call failed"
+        print(f"nearfar: {what}: {reason}", file=sys.stderr)
         return int(ExitCode.MACHINE_LACKS)
 
 

@@ -58,13 +58,13 @@ def write_atomically(path: Path, content: bytes | str) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise an error before long work if its result could not be written to `path`."""
-    if path.is_dir():
-        raise NearfarError(f"cannot write {path}: it is a folder; name a file in it")
-    if _is_special(path):
-        if path.stat().st_rdev == FULL_DEVICE:
-            raise cannot_write(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-        return
     try:
+        if path.is_dir():
+            raise NearfarError(f"cannot write {path}: it is a folder; name a file in it")
+        if _is_special(path):
+            if path.stat().st_rdev == FULL_DEVICE:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             # Empty files can be created even on a full disk, so some bytes are written.
@@ -85,10 +85,10 @@ def cannot_write(path: Path, error: OSError) -> NearfarError:
     elif isinstance(error, FileExistsError | NotADirectoryError):
         hint = "a file is where a folder is needed: choose another one with -o"
         return NearfarError(f"cannot write {path}: {hint}")
-    elif isinstance(error, PermissionError):
-        hint = "choose another folder with -o"
-    else:
+    elif error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space or choose another disk with -o"
+    else:
+        hint = "choose another folder with -o"
     return NearfarError(f"cannot write {path}: {error.strerror}; {hint}", ExitCode.MACHINE_LACKS)
 
 

@@ -6,12 +6,18 @@ import os
 import sys
 from typing import Any, TextIO
 
+from nearfar.base.errors import ExitCode, NearfarError
+
 
 class UnbreakableStream:
-    """A text stream that drops text after its reader has ended, as in ``nearfar ... | head``."""
+    """A text stream that drops text after its reader has ended, as in ``nearfar ... | head``.
 
-    def __init__(self, stream: TextIO) -> None:
+    Raises NearfarError where text cannot be written, as on a full disk.
+    """
+
+    def __init__(self, stream: TextIO, name: str) -> None:
         self._stream = stream
+        self._name = name
 
     def write(self, text: str) -> int:
         """Write `text`, or drop it if the reader has ended."""
@@ -20,6 +26,8 @@ class UnbreakableStream:
         except BrokenPipeError:
             self._give_up()
             return len(text)
+        except OSError as error:
+            raise self._cannot_write(error) from error
 
     def flush(self) -> None:
         """Flush the buffer, or drop its text if the reader has ended."""
@@ -27,9 +35,15 @@ class UnbreakableStream:
             self._stream.flush()
         except BrokenPipeError:
             self._give_up()
+        except OSError as error:
+            raise self._cannot_write(error) from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+    def _cannot_write(self, error: OSError) -> NearfarError:
+        sentence = f"cannot write to {self._name}: {error.strerror}"
+        return NearfarError(sentence, ExitCode.MACHINE_LACKS)
 
     def _give_up(self) -> None:
         # Buffered text goes to /dev/null too, or the interpreter would report an error at exit.
@@ -40,9 +54,9 @@ class UnbreakableStream:
 
 def protect_streams() -> None:
     """Let writes to a closed standard output or error succeed; a missing one becomes /dev/null."""
-    for name in ("stdout", "stderr"):
+    for name, words in (("stdout", "standard output"), ("stderr", "standard error")):
         stream = getattr(sys, name)
         if stream is None:
             stream = open(os.devnull, "w")  # noqa: PTH123, SIM115 - lives as long as the process
         if not isinstance(stream, UnbreakableStream):
-            setattr(sys, name, UnbreakableStream(stream))
+            setattr(sys, name, UnbreakableStream(stream, words))

@@ -53,6 +53,7 @@ class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Contents of one counter file."""
 
     KIND: ClassVar[str] = "counter-profile"
+    MADE_BY: ClassVar[str] = "nearfar counters"
     VERSION: ClassVar[int] = 1
 
     file: str

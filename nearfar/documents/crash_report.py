@@ -147,6 +147,7 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Result of one exploration."""
 
     KIND: ClassVar[str] = "crash-report"
+    MADE_BY: ClassVar[str] = "nearfar crash -o"
     VERSION: ClassVar[int] = 1
 
     program: list[str]

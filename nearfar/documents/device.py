@@ -273,6 +273,7 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """One memory, as data."""
 
     KIND: ClassVar[str] = "device-profile"
+    MADE_BY: ClassVar[str] = "nearfar measure"
     VERSION: ClassVar[int] = 1
 
     name: str

@@ -42,6 +42,10 @@ def decoded(data: bytes, name: str, kind: type[T]) -> T:
             f"{name} is nested more deeply than any document of nearfar's: make it again"
         ) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NearfarError(
-            f"{name} is not a whole JSON document: {error}; it may be truncated, make it again"
-        ) from error
+        if not data.strip():
+            raise NearfarError(f"{name} is empty: make it again") from None
+        if "truncated" in str(error):
+            raise NearfarError(
+                f"{name} is not a whole JSON document, its end is missing: make it again"
+            ) from None
+        raise NearfarError(f"{name} is not a JSON document: {error}") from error

@@ -48,6 +48,8 @@ class Document(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Base of all documents; `kind` and `version` are class constants, written first."""
 
     KIND: ClassVar[str]
+    MADE_BY: ClassVar[str] = ""
+    """The verb that writes it, for messages; empty for documents that no verb reads."""
     VERSION: ClassVar[int]
 
     kind: str = ""
@@ -110,7 +112,8 @@ def read_document(data: bytes, name: str, kind: type[D]) -> D:
     if not head.kind:
         raise NearfarError(f"{name} is not a nearfar document: it has no key 'kind'")
     if head.kind != kind.KIND:
-        raise NearfarError(f"{name} is a {head.kind}, but a {kind.KIND} is needed here")
+        maker = f", as `{kind.MADE_BY}` writes it" if kind.MADE_BY else ""
+        raise NearfarError(f"{name} is of kind {head.kind}; a {kind.KIND} is needed here{maker}")
     if head.version != kind.VERSION:
         raise NearfarError(
             f"{name} is a {kind.KIND} of version {head.version}, and this nearfar reads "

@@ -135,6 +135,7 @@ class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """One machine."""
 
     KIND: ClassVar[str] = "machine-profile"
+    MADE_BY: ClassVar[str] = "nearfar machine -o"
     VERSION: ClassVar[int] = 1
 
     cpu_model: str

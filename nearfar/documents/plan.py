@@ -197,6 +197,7 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """A placement for one budget, the bars to compare it with, and the frontier of all budgets."""
 
     KIND: ClassVar[str] = "plan"
+    MADE_BY: ClassVar[str] = "nearfar place -o"
     VERSION: ClassVar[int] = 1
 
     profile: str

@@ -226,6 +226,7 @@ class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
     """Times of one profiled program on far memories."""
 
     KIND: ClassVar[str] = "prediction"
+    MADE_BY: ClassVar[str] = "nearfar predict -o"
     VERSION: ClassVar[int] = 1
 
     profile: str

@@ -127,6 +127,7 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     """One run."""
 
     KIND: ClassVar[str] = "run-record"
+    MADE_BY: ClassVar[str] = "nearfar run -o"
     VERSION: ClassVar[int] = 1
 
     plan: str

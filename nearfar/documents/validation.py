@@ -148,6 +148,7 @@ class ValidationReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Results of one session, or of several joined sessions."""
 
     KIND: ClassVar[str] = "validation-report"
+    MADE_BY: ClassVar[str] = "nearfar validate -o"
     VERSION: ClassVar[int] = 2
 
     sessions: list[Session]

@@ -276,6 +276,7 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Profile of one run of a program."""
 
     KIND: ClassVar[str] = "workload-profile"
+    MADE_BY: ClassVar[str] = "nearfar profile"
     VERSION: ClassVar[int] = 1
 
     program: Program

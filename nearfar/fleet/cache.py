@@ -135,7 +135,7 @@ def _append_rows(
         content = read_source(source.uri)
         profile = read_document(content, source.uri, WorkloadProfile)
     except OSError as error:
-        profiles.append(_row_of_bad_file(source.uri, f"cannot be read: {error}"))
+        profiles.append(_row_of_bad_file(source.uri, f"cannot be read: {error.strerror or error}"))
         return
     except NearfarError as error:
         profiles.append(_row_of_bad_file(source.uri, str(error).removeprefix(source.uri).strip()))

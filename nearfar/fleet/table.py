@@ -113,7 +113,8 @@ def _slowdowns(kind: HostType) -> list[str]:
 def headline(fleet: Fleet) -> str:
     """Return the answer in a sentence."""
     best = max(fleet.savings, key=lambda saving: saving.saved, default=None)
-    profiled = f"{fleet.profiles:,} profiles of {fleet.hosts:,} hosts on {fleet.far}"
+    profiles, hosts = format_count(fleet.profiles, "profile"), format_count(fleet.hosts, "host")
+    profiled = f"{profiles} of {hosts} on {fleet.far}"
     if best is None or best.saved <= 1e-9:
         return f"{profiled}: no mix saves anything at these prices and limits"
     first = next(saving for saving in fleet.savings if saving.saved > 1e-9)

@@ -122,7 +122,7 @@ class PredictOptions(
             raise CommandError("--threads needs --pipeline or --on")
         if self.on is None and (self.near == "" or not self.far):
             raise CommandError(
-                "name near memory by --near and far memory by --far; only --on MACHINE has its own"
+                "give near memory with --near and far memory with --far; only --on MACHINE has both"
             )
         if self.on is not None and (self.llc is not None or self.frequency != 1.0):
             raise CommandError(

@@ -95,7 +95,7 @@ def find_code(named: Path) -> Path | None:
     if named.suffix == ".toml":
         return named
     shipped = CODES / f"{named}.toml"
-    return shipped if not named.exists() and shipped.is_file() else None
+    return shipped if shipped.is_file() and not named.exists() else None
 
 
 def load_code(path: Path) -> CodeFile:
@@ -107,7 +107,9 @@ def load_code(path: Path) -> CodeFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise NearfarError(f"{path} is not valid TOML: {error}") from error
     except msgspec.ValidationError as error:
-        raise NearfarError(f"{path}: {error}; compare {CODES.name}/thesis-hashmap.toml") from error
+        raise NearfarError(
+            f"{path} is no file of formulas: {error}; an example is {CODES}/thesis-hashmap.toml"
+        ) from error
 
 
 def profile_of_code(

@@ -336,6 +336,7 @@ def parse_near_times(texts: list[str], names: list[str]) -> dict[str, float]:
     times: dict[str, float] = {}
     for text in texts:
         name, equals, time = text.rpartition("=")
+        time_ns = parse_time_ns(time)
         if not equals:
             if len(names) != 1:
                 raise NearfarError(
@@ -343,7 +344,7 @@ def parse_near_times(texts: list[str], names: list[str]) -> dict[str, float]:
                     f"{', '.join(names)}"
                 )
             name = names[0]
-        times[name] = parse_time_ns(time)
+        times[name] = time_ns
     return times
 
 

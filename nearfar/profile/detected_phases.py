@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.base.units import format_count
 from nearfar.profile.objects import Site, make_objects
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.session import GatheredRuns
@@ -63,8 +64,8 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
         accesses_of_phase[phase_of[number]] += accesses[at]
     runs = [_divided(run, traced, accesses_of_phase, names) for run in gathered.plain_runs]
     sentence = (
-        f"{count} phase(s) were detected by the objects they access, not marked by the program; "
-        "their near times divide the plain runs' time by traced time less the cost of tracing"
+        f"{format_count(count, 'phase')}, detected by the objects accessed: the program marks none;"
+        " they divide the plain runs' time as they divide traced time less the cost of tracing"
     )
     changed = replace(
         gathered,

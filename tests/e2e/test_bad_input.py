@@ -62,7 +62,9 @@ def test_documents_of_the_wrong_kind(tmp_path: Path, whole_path: WholePath) -> N
     far = ("--far", "optane-100-6dimm", "-o", out)
     half = tmp_path / "half.json"
     half.write_bytes(whole_path.run.read_bytes()[:1000])
-    refuse(ExitCode.WRONG_USE, ("predict", half, "--near", whole_path.near, *far), "truncated")
+    refuse(
+        ExitCode.WRONG_USE, ("predict", half, "--near", whole_path.near, *far), "its end is missing"
+    )
     swapped = ("predict", whole_path.near, "--near", whole_path.near, *far)
     refuse(ExitCode.WRONG_USE, swapped, "workload-profile")
     old = tmp_path / "old.json"

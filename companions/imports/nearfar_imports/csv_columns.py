@@ -46,6 +46,8 @@ _SHARE_COLUMNS = {
 _SPREADS = ("_std", "_stddev", "_min", "_max", "_ci")
 """Ends of names of columns about a quantity's spread."""
 
+_MAX_SHOWN = 200
+"""Characters of a header in a message: a file that is no CSV may be one line."""
 _DELAY_COLUMNS = ("pause", "delay", "inject_delay")
 """Names of a column that sets the load: the longest delay is the lowest load."""
 
@@ -104,7 +106,9 @@ def quantity_column(
     units = [_unit(name, quantity) for name in header]
     named = [index for index, unit in enumerate(units) if unit is not None]
     if not named:
-        missing.append(f"there is no column {quantity!r} (there are: {', '.join(header)})")
+        names = ", ".join(header)
+        shown = names if len(names) <= _MAX_SHOWN else f"{names[:_MAX_SHOWN]}..."
+        missing.append(f"there is no column {quantity!r} (there are: {shown})")
         return 0, 1.0
     if given is not None:
         # The option is about a column without a unit, else about the first.

@@ -42,8 +42,8 @@ def main(driver: str, arguments: list[str]) -> int:
         print(f"{where}: {error}", file=sys.stderr)
         return 3
     except OSError as error:
-        name = f" {error.filename}" if error.filename else ""
-        print(f"{where}: the system refused{name}: {error.strerror}", file=sys.stderr)
+        what = f"cannot use {error.filename}" if error.filename else "a system call failed"
+        print(f"{where}: {what}: {error.strerror}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
         return 130

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.identity import MatchedObject
 from nearfar.profile.scaling.joined import JoinedProfiles
@@ -53,7 +53,7 @@ def parameter_of(
     if len(parameters) != 1:
         fixed = next(iter(target))
         raise NearfarError(
-            f"all {len(profiles)} profile(s) have the same {fixed}, so its growth is not known: "
+            f"{format_count(len(profiles), 'profile')} of one {fixed} cannot show how it grows: "
             f"profile at {MIN_SIZES} sizes or more"
             if not parameters
             else f"{' and '.join(parameters)} both change: extrapolate one at a time"

@@ -58,6 +58,14 @@ def test_a_folder_a_missing_folder_and_a_missing_file_are_named(tmp_path: Path) 
         read_bytes(tmp_path / "none", "profile")
 
 
+def test_a_path_that_cannot_be_looked_up_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        NearfarError, match=r"cannot write .*: File name too long; choose"
+    ) as caught:
+        check_writable(tmp_path / ("x" * 300) / "a.json")
+    assert caught.value.exit_code == ExitCode.MACHINE_LACKS
+
+
 def test_a_standard_stream_to_a_file_is_written_and_not_replaced(tmp_path: Path) -> None:
     with (tmp_path / "redirected").open("w") as stream:
         write_atomically(Path(f"/proc/self/fd/{stream.fileno()}"), "content")

@@ -13,9 +13,9 @@ from nearfar.base.errors import ExitCode
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (OSError(errno.ENOSPC, "No space left", "x.json"), "refused x.json: No space left"),
-        (OSError("the connection was closed"), "refused: the connection was closed"),
-        (ConnectionError(), "refused: ConnectionError"),
+        (OSError(errno.ENOSPC, "No space left", "x.json"), "cannot use x.json: No space left"),
+        (OSError("the connection was closed"), "a system call failed: the connection was closed"),
+        (ConnectionError(), "a system call failed: ConnectionError"),
     ],
 )
 def test_an_error_of_the_system_has_a_reason(
@@ -29,4 +29,4 @@ def test_an_error_of_the_system_has_a_reason(
 
     monkeypatch.setattr(__main__, "_run", fail)
     assert __main__.main(["device"]) == ExitCode.MACHINE_LACKS
-    assert capsys.readouterr().err == f"nearfar: the system {sentence}\n"
+    assert capsys.readouterr().err == f"nearfar: {sentence}\n"

@@ -27,3 +27,14 @@ def test_unread_output_is_dropped_and_the_document_is_written(tmp_path: Path) ->
         assert "Traceback" not in done.stderr
         assert "Exception ignored" not in done.stderr
         assert out.exists()
+
+
+def test_a_full_disk_behind_standard_output_is_one_sentence() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{NEARFAR} device list > /dev/full"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr == "nearfar: cannot write to standard output: No space left on device\n"

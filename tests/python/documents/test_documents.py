@@ -31,11 +31,21 @@ def test_each_mistake_is_named(tmp_path: Path) -> None:
     whole = path.read_bytes()
 
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(NearfarError, match="truncated"):
+    with pytest.raises(NearfarError, match="not a whole JSON document, its end is missing"):
+        load(path, WorkloadProfile)
+
+    path.write_text("\n")
+    with pytest.raises(NearfarError, match=r"run\.json is empty"):
+        load(path, WorkloadProfile)
+
+    path.write_text("pool: 1")
+    with pytest.raises(NearfarError, match=r"is not a JSON document: .*invalid character"):
         load(path, WorkloadProfile)
 
     path.write_bytes(whole)
-    with pytest.raises(NearfarError, match="is a workload-profile, but a device-profile"):
+    with pytest.raises(
+        NearfarError, match=r"kind workload-profile; a device-profile .* `nearfar measure`"
+    ):
         load(path, DeviceProfile)
 
     spoil(path, version=99)

@@ -111,7 +111,10 @@ def spoil_kind(folder: Path) -> None:
         (spoil_truncated, "not a whole JSON document"),
         (spoil_version, "version 99"),
         (spoil_missing, "cannot read workload-profile run.json"),
-        (spoil_kind, "is a device-profile, but a workload-profile is needed"),
+        (
+            spoil_kind,
+            "kind device-profile; a workload-profile is needed here, as `nearfar profile`",
+        ),
     ],
 )
 def test_bad_profiles(
