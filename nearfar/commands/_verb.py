@@ -60,6 +60,8 @@ def _parameter(entry: Field) -> inspect.Parameter:
         name=names or None,
         help=entry.help or None,
         negative=None if entry.default is True else "",
+        # "default: False" of a flag says nothing.
+        show_default=False if entry.default is False or entry.default == "" else None,
         allow_leading_hyphen=option.any_text,
         consume_multiple=option.consume or None,
     )

@@ -13,8 +13,8 @@ def cargo(*arguments: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> i
     ``nearfar cargo build --release``: the programs are then in target/nearfar. C and C++ in crates
     is built by `nearfar cc`. Also: RUSTC_WRAPPER=nearfar, with a CARGO_TARGET_DIR of its own.
 
-    rustc's LLVM must be as old as a clang that the pass was built for; otherwise cargo builds as
-    always, for `nearfar try`.
+    rustc must use the LLVM version of a clang that the pass was built for; otherwise cargo builds
+    as usual, without instrumentation, which is enough for `nearfar try`.
 
     Parameters
     ----------

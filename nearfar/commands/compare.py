@@ -18,8 +18,8 @@ def compare(options: CompareOptions, delivery: ComparisonFiles) -> int:
 
     Profiles, measurements of a memory, predictions, plans, validations, results of `make
     benchmarks`, folders of run records or of a sweep. What differs by more than chance is marked,
-    with its 95 % interval; with --fail-over the exit code is 1 if a value of B is worse by more,
-    and 2 if nothing could be judged.
+    with its 95 % interval; with --fail-over the exit code is 1 if a value of B is worse by more
+    than that, and 2 if nothing could be judged.
     """
     from nearfar import api
     from nearfar.commands._deliver import check_output, deliver_document

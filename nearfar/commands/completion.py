@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
-    """Print what completes nearfar's verbs and options in a shell.
+    """Print the script that completes nearfar's verbs and options in a shell.
 
     bash: nearfar completion bash > ~/.local/share/bash-completion/completions/nearfar
-    zsh: nearfar completion zsh > a folder of $fpath/_nearfar
+
+    zsh: nearfar completion zsh > FOLDER/_nearfar, a folder of $fpath
+
     fish: nearfar completion fish > ~/.config/fish/completions/nearfar.fish
 
     Parameters

@@ -25,7 +25,7 @@ def crash(options: CrashOptions, delivery: CrashFiles) -> int:
 
     nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool} ARGS. The program runs once, on a file in
     memory in place of {pool}. Every store into the file, every flush and fence is recorded; then
-    each image that persistent memory might hold if the power went is written to a file, and CHECK
+    each image that persistent memory might hold if the power failed is written to a file, and CHECK
     judges it: exit code 0 accepts the image. Each bug is reported once, with the stores that
     survived, the stores that were lost, and where the program made them.
 

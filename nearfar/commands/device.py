@@ -32,7 +32,7 @@ app.command(load_verb("device import"), name="import")
 @app.command(name="list")
 @verb(JsonOptions)
 def list_(delivery: JsonOptions) -> None:
-    """List the library: technology, idle latency, bandwidths, source; of paged memories the fault.
+    """List the library: technology, idle latency, bandwidths (paged: cost of a fault), source.
 
     In JSON, times are in ns and bandwidths in GB/s (1e9 B/s).
     """
@@ -74,9 +74,9 @@ def show(options: ShowDeviceOptions, delivery: JsonOptions) -> None:
 def compare(options: CompareDevicesOptions, delivery: JsonOptions) -> None:
     """Compare devices quantity by quantity; of one alone, find the closest in the library.
 
-    Closeness is the root mean square of the logarithms of the ratios of the figures that both
-    have: latencies weigh 1, bandwidths and granularity 0.5, the shape of the curve under load 1;
-    what the other lacks counts as half as much again. 0.1 is about 10 % apart in everything.
+    Closeness is the root mean square of the logarithms of the ratios of the figures that both have:
+    latencies weigh 1, bandwidths and granularity 0.5, the shape of the curve under load 1. A figure
+    that the other lacks counts as a ratio of 1.5. A closeness of 0.1 is about 10 % in everything.
     """
     from nearfar.devices import tables
     from nearfar.devices.library import load_device

@@ -15,8 +15,8 @@ def emulate(options: EmulateOptions, delivery: DeliveryOptions) -> int:
     Mechanisms: another NUMA node where there is one; delays at the simulated misses of far objects,
     for a program built by `nearfar cc`, with the cost of tracing measured and subtracted; a
     contending core. Probes (a chase, chains, a stream) run the same way first and are compared with
-    the far memory's profile: more than 10 % off is not faithful, and the exit code is 1. The
-    program runs two or three times, where delays are long up to six times.
+    the far memory's profile: if one is more than 10 % off, the emulation is not faithful and the
+    exit code is 1. The program runs two or three times, or up to six times if delays are long.
     """
     from rich.console import Console
 

@@ -10,8 +10,8 @@ from nearfar.options.fleet import FleetFiles, FleetOptions
 def fleet(options: FleetOptions, delivery: FleetFiles) -> None:
     """Sum the profiles of many hosts: where far memory costs least, and what it would save.
 
-    Each host type gets the mix of near and far memory that is cheapest with every program within a
-    limit of slowdown, from prices and stock. Profiles are read once; their rows are kept. Memory
+    Each type of host gets the cheapest mix of near and far memory that keeps every program within a
+    limit of slowdown, given prices and stock. Profiles are read once; their rows are kept. Memory
     use does not grow with the fleet.
     """
     from rich.console import Console

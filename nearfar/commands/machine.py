@@ -113,7 +113,7 @@ def convert(options: ConvertOptions, delivery: JsonOptions) -> int:
     """Convert persistent or far memory to another use, step by step.
 
     Shows every step as a command that could be typed, and what prevents it; does nothing without
-    --yes. Ends with 3 where a precondition does not hold or a step did not do what it should.
+    --yes. Exit code 3 if a precondition does not hold or a step fails.
     """
     from nearfar.commands._deliver import print_json
     from nearfar.machine.convert import convert as engine

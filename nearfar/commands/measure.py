@@ -33,9 +33,10 @@ def measure(options: MeasureOptions, shape: KernelShape, modes: MeasureModes) ->
     Latency by region, pattern and page size of reads, writes and persisted writes; 1 to 32
     independent chains; bandwidth by threads, size, pattern and read share; latency under load with
     its tails; what it is made of (caches, buffers, queues, interleaving, stalls), as far as the
-    data show it; and what the instrument and other tools' ways to measure add. Every point once a
-    round, medians with 95 % bootstrap intervals. Takes about 15 minutes; with --quick about
-    20 s, for what predictions read. Ctrl-C keeps what was sampled; --resume goes on.
+    data show it; and what the instrument itself and the methods of other tools add. Every round
+    measures each point once; results are medians with 95 % bootstrap intervals. Takes about 15
+    minutes, or about 20 s with --quick, which measures only what predictions read. Ctrl-C keeps
+    what was sampled, and --resume continues.
 
     ``nearfar measure core`` measures the processor's core instead, in about 40 s: window, load,
     store and miss buffers, branch mispredictions, arithmetic, caches, page walks, prefetchers. It

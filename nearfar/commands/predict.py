@@ -20,9 +20,9 @@ def predict(options: PredictOptions, delivery: DeliveryOptions) -> None:
 
     PROFILE may also be a TOML file of formulas, the counts of one operation as functions of sizes,
     such as nearfar/predict/codes/thesis-hashmap.toml (named without folder: thesis-hashmap); then
-    near time is predicted too. Or a file of a program's counters that `nearfar counters import`
-    wrote; to several such files, each imported with its --size, curves are fitted that predict the
-    --size requested.
+    near time is predicted too. PROFILE may also be a file of a program's counters that `nearfar
+    counters import` wrote. From several such files, each imported with its --size, curves are
+    fitted that predict the --size requested.
     """
     from nearfar.commands._deliver import check_output, deliver_document
     from nearfar.predict.api import predict as run  # nearfar.api imports all verbs' options

@@ -11,11 +11,11 @@ from nearfar.options.shared import DeliveryOptions
 def scale(options: ScaleOptions, delivery: DeliveryOptions) -> None:
     """Extrapolate profiles of a program at several sizes to one that was never run.
 
-    Profile each size with `nearfar profile --size n=1e5`; three sizes at least, the largest four
-    times the smallest. A size may be profiled several times: the mean of its runs is less
-    uncertain, since each samples other cache lines. The larger sizes are predicted from the smaller
-    ones to choose how each number grows, and how far it may be off. The result is a profile for
-    predict and place.
+    Profile each size with `nearfar profile --size n=1e5`; at least three sizes, the largest at
+    least four times the smallest. A size may be profiled several times: the mean of its runs is
+    less uncertain, since each samples other cache lines. The larger sizes are predicted from the
+    smaller ones: this shows how each number grows, and how far off it may be. The result is a
+    profile for predict and place.
     """
     from nearfar.commands._deliver import check_output, deliver_document
     from nearfar.documents import WorkloadProfile, load

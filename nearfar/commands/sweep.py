@@ -25,10 +25,10 @@ def sweep(options: SweepOptions, delivery: JsonOptions) -> int:
     """Compute a whole matrix of points: programs x sizes x devices x budgets x models x seeds.
 
     The file lists the points: every key of a block such as [[predict]] may hold a list, and lists
-    multiply. Points run in parallel; measured ones alone on their machine. Every point is named by
-    what it is computed from, and a finished point is never computed again: the same command
-    continues after anything was killed. Results are Parquet files. Exit code 1 if a point failed;
-    the others are there.
+    multiply. Points run in parallel, but measured ones run alone on their machine. A point's name
+    is made from its inputs, and a finished point is never computed again: after an interruption,
+    the same command continues. Results are Parquet files. Exit code 1 if a point failed; the
+    results of the others are kept.
     """
     from rich.console import Console
 

@@ -21,11 +21,10 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
     """Answer in a minute how slow a program is in far memory, and what must stay near.
 
     Measures near memory (about 20 s, once per boot), runs the program as it is, watches its
-    accesses by the best source there is (instrumented code, the processor's counters, else QEMU),
-    and predicts six memories. ``nearfar -- PROGRAM ARGS`` is the same. The program runs twice, or
-    three times where only a part of it could be observed; its output passes through, and the
-    answer goes to standard error. Exit code 4 if the program failed, 3 if it takes longer
-    than can be observed.
+    accesses (by its instrumentation, the processor's counters, else QEMU), and predicts its time on
+    six far memories. ``nearfar -- PROGRAM ARGS`` does the same. The program runs twice, or three
+    times where only a part of it could be observed; its output passes through, and the answer goes
+    to standard error. Exit code 4 if the program failed, 3 if it takes longer than can be observed.
     """
     from rich.console import Console
 

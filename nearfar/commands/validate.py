@@ -18,9 +18,10 @@ def validate(options: ValidateOptions, delivery: ValidationFiles) -> int:
     """Predict kernels and programs for a slower memory of this machine, then measure them there.
 
     Each kernel is profiled, timed in near and far memory in turn, and predicted by every model from
-    near time and from device curves that are sampled in the same loop. Errors are shown with those
-    of the null model (no slowdown) and above the A/A floor, below which nothing can be claimed.
-    Takes about fifteen minutes, with --quick about three. Ctrl-C ends early with what is done.
+    near time and from device curves that are sampled in the same loop. Each error is shown beside
+    that of the null model (no slowdown) and beside the A/A floor, below which no error can be
+    claimed. Takes about fifteen minutes, with --quick about three. Ctrl-C ends it early and keeps
+    the results so far.
     """
     from nearfar.commands._deliver import check_output
     from nearfar.documents import save

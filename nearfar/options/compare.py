@@ -17,7 +17,7 @@ class CompareOptions(Options):
     """Options of `compare`."""
 
     a: Annotated[Path, Option(position="first")]
-    """The first document, the baseline; or a folder of documents that repeat each other."""
+    """The first document, the baseline; or a folder of documents of repeated runs."""
     b: Annotated[Path, Option(position="first")]
     """The document to judge against the baseline."""
     fail_over: str | None = None

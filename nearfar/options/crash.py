@@ -36,7 +36,7 @@ class CrashOptions(ProgramOptions):
     files: Path | None = None
     """The data is in files, not in a pool: folder that holds it before the run, which is copied; it
     may be absent. {files} stands for the copy in the program's arguments and in the check,
-    {printed} in the check for a file with what the program had printed when the power went."""
+    {printed} in the check for a file with what the program had printed when the power failed."""
     file_system: str = "all"
     """With --files: models of file systems, separated by commas: journal, ordered, writeback (ext4
     with that data mode), posix (only what a sync promises), or all."""

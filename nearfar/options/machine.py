@@ -55,7 +55,7 @@ class MachineModes(JsonOptions):
     """Gather what a maintainer would ask for, as Markdown: versions, machine, findings, without
     names, addresses, identifiers or unrelated variables. Read it before you send it."""
     json: bool = False
-    """Print that as JSON: sizes in bytes, latencies in ns, bandwidths in GB/s (1e9 B/s)."""
+    """Print the result as JSON: sizes in bytes, latencies in ns, bandwidths in GB/s (1e9 B/s)."""
     output: Annotated[Path | None, Option(short="-o")] = None
     """File to write the machine profile, or with --check the findings, to (JSON)."""
 

@@ -70,7 +70,7 @@ class MeasureOptions(MemoryOptions):
     """Options of a whole measurement."""
 
     output: Annotated[Path | None, Option(short="-o")] = None
-    """File to write the device profile to; NAME.json if not given (and nothing if --json is). All
+    """File to write the device profile to; default: NAME.json, or no file with --json. All
     samples go to NAME.samples.parquet next to it. With --self-test: the verdicts, as JSON."""
     plot: Path | None = None
     """Also draw the results to this .png, .svg or .pdf, or one picture of each kind to this
@@ -124,7 +124,8 @@ class KernelShape(Options):
     """With --kernel: random accesses stay in a window of this size, which moves through the region;
     0: the whole region."""
     read_share: str = ""
-    """With --kernel mixed and similar ones: loads among the lines touched, such as 75% or 0.75."""
+    """With --kernel mixed and similar ones: share of loads among the lines touched, such as 75% or
+    0.75."""
     fence_every: int = 1
     """With --kernel persist-...: accesses between two fences."""
     each: bool = False

@@ -44,7 +44,8 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     of the program's memory (25%), or a share of the price of everything near (price:40%). 0 puts
     everything far."""
     slo: float | None = None
-    """Instead of a budget: the greatest slowdown, such as 1.10, 10 % slower than everything near;
+    """Instead of a budget: the greatest slowdown, such as 1.10 (10 % slower than with everything
+    near);
     the plan uses the least near memory that meets it."""
     slo_by: Judge = "value"
     """Which number must meet --slo: the predicted value, or the high end of its interval."""
@@ -55,7 +56,8 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     allow: Sequence[Allowed] = ()
     """Steps that the plan may take besides placing whole objects: split large objects (parts),
     interleave the pages of the largest streams (interleave), move objects between phases (moves);
-    repeat for several, or all; whole takes none. Default: with --budget, parts where they pay."""
+    repeat for several, or all; whole: none of them. Default: with --budget, parts where they
+    pay."""
     optimiser: str = "exact"
     """Optimiser that makes the plan: exact, greedy, hot-first or x-mem. The others are timed for
     comparison."""

@@ -54,7 +54,7 @@ class MarkOptions(Options):
     """Options of `mark`."""
 
     what: Annotated[Literal["begin", "end"], Option(position="first")]
-    """begin or end. A begin ends the phase before it."""
+    """begin or end. To begin a phase ends the one before it."""
     name: Annotated[str, Option(position="first")]
     """The phase, such as get."""
     operations: float = 0

@@ -27,7 +27,8 @@ class SweepOptions(Options):
     tls_key: Path | None = None
     """Key of --tls-cert."""
     workers: int | None = None
-    """Processes to start on this machine instead. Default: one for every processor."""
+    """Number of processes to start on this machine, without --scheduler. Default: one for every
+    processor."""
     resume: bool = True
     """--no-resume removes the finished points in the folder and computes everything again."""
     dry_run: bool = False

@@ -47,8 +47,8 @@ class TryOptions(DriverOptions, ProgramOptions):
     """The memory the program runs in: a file of `nearfar measure`, or a library device. Default:
     near memory of this machine, measured once per boot."""
     time: Annotated[str | None, Option(any_text=True)] = None
-    """Time for the program's runs and the answer, such as 3min; near memory, where it has to be
-    measured, takes 20 s more. Default: 45s, and 2.5 times --after and twice --duration."""
+    """Time for the program's runs and the answer, such as 3min; measuring near memory, where
+    needed, takes 20 s more. Default: 45s, and 2.5 times --after and twice --duration."""
     after: str = "0s"
     """Count only from this long after the start, such as 5s: for servers."""
 

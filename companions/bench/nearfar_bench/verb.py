@@ -52,11 +52,11 @@ class BenchOptions(Options):
 def bench(options: BenchOptions, delivery: DeliveryOptions) -> None:
     """Run an experiment on memory and on pools of persistent memory: a BenchResult.
 
-    An experiment is a text (TOML): a kind of workload, a matrix of arguments, repeats. Each
+    An experiment is a TOML file: a kind of workload, a matrix of arguments, repeats. Each
     combination is run in rounds; medians come with 95 % bootstrap intervals of 10,000 resamples,
-    and with what made the content durable. Transactions, snapshots, flushes and fences are counted,
-    and percentiles measured, in separate runs. Every run's content is verified after the run and
-    after reopening: exit code 1 if it is wrong.
+    and with the instructions or calls that made the content durable. Transactions, snapshots,
+    flushes and fences are counted, and percentiles measured, in separate runs. Every run's content
+    is verified after the run and after reopening: exit code 1 if it is wrong.
 
     With -o, an interrupted experiment continues when it is started again.
     """

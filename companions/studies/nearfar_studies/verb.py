@@ -85,7 +85,7 @@ class ReproduceOptions(Options):
 
 @verb(ReproduceOptions, DeliveryOptions)
 def reproduce(options: ReproduceOptions, delivery: DeliveryOptions) -> None:
-    """Compare published figures with what nearfar computes for the same.
+    """Compare published figures with what nearfar computes for the same cases.
 
     Each study prints published, ours and the difference, and a verdict. A study whose inputs are
     missing reports that and is skipped.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -52,6 +53,16 @@ def test_a_missing_argument_is_named_with_its_choices_and_the_help_of_its_verb(
     assert __main__.main(words) == ExitCode.WRONG_USE
     error = capsys.readouterr().err
     assert sentence in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["measure", "predict", "try"])
+def test_help_shows_only_defaults_that_say_something(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main([verb, "--help"]) == ExitCode.DONE
+    page = capsys.readouterr().out
+    assert "[default: " in page
+    assert not re.search(r'\[default:\s*(False|"")\]', page)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
