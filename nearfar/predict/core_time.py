@@ -42,6 +42,10 @@ MIN_CUBE = 1e-100
 INDEPENDENT_PRIOR = 11.0
 """Misses in flight in a gather: 11 were measured on real cores, a simulation gives 28."""
 
+BLOCK_ROWS = 2048
+"""Placements per matrix product: OpenBLAS gives larger ones to threads, which wait for each other
+far longer than the product takes where other programs run."""
+
 PREFETCHED_CHASE = 0.5
 """Latency of a dependent read of the next line, over that of a random one, below which a prefetcher
 fetched it. An open row of memory saves less than half, a prefetcher nine tenths."""
@@ -178,8 +182,12 @@ def traffic_time(
     if lines.ndim == 1:
         return TrafficTime(*(lines @ costs).tolist())
     # One row per term, so that arithmetic over placements runs along memory.
-    times = np.matmul(costs.T, np.swapaxes(lines, -1, -2))
-    return TrafficTime(*(times[..., row, :] for row in range(7)))
+    rows = lines.reshape(-1, COLUMNS)
+    times = np.empty((costs.shape[1], len(rows)))
+    for at in range(0, len(rows), BLOCK_ROWS):
+        block = slice(at, at + BLOCK_ROWS)
+        np.matmul(costs.T, rows[block].T, out=times[:, block])
+    return TrafficTime(*times.reshape(-1, *lines.shape[:-1]))
 
 
 @lru_cache(maxsize=4096)
