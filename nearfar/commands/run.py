@@ -68,6 +68,9 @@ def _with_plan(options: RunOptions) -> RunOptions:
     """Return the options with the first word as the plan, unless the Linux kernel places data."""
     words = options.program
     if options.policy is not None or options.far is not None:
+        if words and words[0].endswith(".json"):
+            option = "--policy" if options.policy is not None else "--far"
+            raise CommandError(f"{option} goes without a plan: leave out {words[0]}")
         return options
     if len(words) < 2:
         raise CommandError("name a plan and a program: nearfar run plan.json -- PROGRAM ARGS")

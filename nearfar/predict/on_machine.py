@@ -67,8 +67,8 @@ def on_machine(
     times_ns = _by_phase(near_times_ns or {}, workload)
     if not times_ns and here is None:
         raise CommandError(
-            f"near time on {machine.name} is not known: give it by --near-time, or the memory that "
-            "the profile was taken in by --here, to have it predicted"
+            f"near time on {machine.name} is not known: give it with --near-time, or give the "
+            "memory that the profile was taken in with --here, from which it is predicted"
         )
     facts = ConvertedProfile(workload)
     untimed = _untimed(workload, times_ns)
@@ -121,7 +121,8 @@ def _check_threads(count: int, machine: TargetMachine) -> None:
         raise CommandError(f"--threads must be at least 1, not {count}")
     if machine.threads is not None and count > machine.threads:
         raise NearfarError(
-            f"{machine.name} runs {machine.threads} threads, not {count}: choose fewer by --threads"
+            f"{machine.name} runs at most {machine.threads} threads at once, not {count}: choose "
+            "fewer with --threads"
         )
 
 

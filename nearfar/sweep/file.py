@@ -81,8 +81,8 @@ def read_sweep_file(path: Path) -> SweepFile:
         if key not in anywhere:
             known = [*anywhere, *kinds, "programs"]
             raise NearfarError(
-                f"{path}: unknown key {key!r}{nearest(key, known)}; blocks are "
-                f"{', '.join(f'[[{name}]]' for name in kinds)}"
+                f"{path}: unknown key {key!r} (blocks are "
+                f"{', '.join(f'[[{name}]]' for name in kinds)}){nearest(key, known)}"
             )
     blocks: list[SweepBlock] = []
     for name, kind in kinds.items():

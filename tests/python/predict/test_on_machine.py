@@ -156,7 +156,9 @@ def test_more_threads_share_the_bandwidth_of_near_memory() -> None:
 
 
 def test_impossible_predictions_are_refused_in_one_sentence() -> None:
-    with pytest.raises(NearfarError, match="there runs 16 threads, not 17: choose fewer"):
+    with pytest.raises(
+        NearfarError, match="there runs at most 16 threads at once, not 17: choose fewer"
+    ):
         on_machine(made_up(), THERE, NEAR, near_times_ns={"": 3e8}, threads=17)
     with pytest.raises(CommandError, match="near time on there is not known"):
         on_machine(made_up(), THERE, NEAR)

@@ -193,6 +193,11 @@ def test_bad_input_is_refused_in_one_sentence(
         ((made, *TO_FILES, *TO_FILES, "--", program), "names far twice"),
         ((made,), "name a plan and a program"),
         (("--policy", "fastest", "--", program), "no policy"),
+        (
+            (made, "--policy", "interleave", "--", program),
+            "--policy goes without a plan: leave out",
+        ),
+        ((made, "--far", "zram", "--near", "60%", "--", program), "--far goes without a plan"),
         (("--policy", "interleave", "--map", "far=node:0", "--", program), "--map, --adapt"),
         (("--policy", "interleave", "--force", "--", program), "--force and --pages"),
     ):
