@@ -82,7 +82,7 @@ def _flag(name: str) -> str:
 def test_a_missing_required_option_is_named() -> None:
     with pytest.raises(api.NearfarError, match="--profile requires an argument"):
         api.predict(near="near.json", far=["cxl-e3s-x8"])  # type: ignore[call-overload]
-    with pytest.raises(api.NearfarError, match="far memory by --far; only --on MACHINE has"):
+    with pytest.raises(api.NearfarError, match="far memory with --far; only --on MACHINE has both"):
         api.predict(profile=Path("run.json"), near="near.json")
 
 

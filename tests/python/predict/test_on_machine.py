@@ -279,7 +279,7 @@ def test_memory_mode_caches_as_much_as_the_machine_has(tmp_path: Path) -> None:
 def test_options_of_on_go_together(tmp_path: Path) -> None:
     profile = tmp_path / "run.json"
     save(made_up(), profile)
-    with pytest.raises(CommandError, match="only --on MACHINE has its own"):
+    with pytest.raises(CommandError, match="only --on MACHINE has both"):
         predict(profile=profile, far=["cxl-e3s-x8"])
     with pytest.raises(CommandError, match="change a copy of the machine's file"):
         predict(profile=profile, on="cxl-dmsim", near_time=["1s"], llc="1MiB")

@@ -39,7 +39,7 @@ def test_stages_are_found_and_recur(tmp_path: Path) -> None:
     assert set(owners) == {each.id for each in arrays}
     assert len(owners) <= 3
     assert all(phase.name.startswith("phase ") for phase in result.phases)
-    assert any("were detected" in warning for warning in result.warnings)
+    assert any("detected by the objects" in warning for warning in result.warnings)
 
 
 def test_a_program_with_marks_keeps_its_phases(tmp_path: Path) -> None:
