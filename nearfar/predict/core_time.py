@@ -187,7 +187,7 @@ def traffic_time(
     for at in range(0, len(rows), BLOCK_ROWS):
         block = slice(at, at + BLOCK_ROWS)
         np.matmul(costs.T, rows[block].T, out=times[:, block])
-    return TrafficTime(*times.reshape(-1, *lines.shape[:-1]))
+    return TrafficTime(*times.reshape(len(times), *lines.shape[:-1]))
 
 
 @lru_cache(maxsize=4096)
