@@ -233,15 +233,13 @@ class _BandwidthCosts:
     write_ns: tuple[float, float]
     figures: tuple[BandwidthFigure, BandwidthFigure]
     error: float
+    sent_ns: float | None
 
 
 def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
+    figure, patterns = device_figures.line_bandwidth, device_figures.PATTERNS
     (random, sequential), (write_random, write_sequential) = (
-        [
-            device_figures.line_bandwidth(device, operation, pattern)
-            for pattern in device_figures.PATTERNS
-        ]
-        for operation in OPERATIONS
+        [figure(device, operation, pattern) for pattern in patterns] for operation in OPERATIONS
     )
     sequential_ns = LINE_BYTES / sequential.value_gb_per_s
     random_ns = LINE_BYTES / random.value_gb_per_s
@@ -266,11 +264,13 @@ def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
             least_ns = device_figures.MIN_WRITE_BACK_SHARE * stored_ns
             write_random_ns = min(write_random_ns, max(stored_ns - random_ns, least_ns))
     error = max(map(device_figures.bandwidth_error, (sequential, write_sequential)))
+    evicted_ns = device_figures.evicted_line_ns(device, sequential_ns)
     return _BandwidthCosts(
         (random_ns, sequential_ns),
-        (write_random_ns, write_ns),
+        (write_random_ns, max(evicted_ns or 0.0, write_ns)),
         (sequential, write_sequential),
         max(error, (exceeded - 1.0) / 2),
+        write_ns if evicted_ns else None,
     )
 
 
@@ -318,6 +318,7 @@ def _memory_costs(
         of_one_core=device_figures.is_of_one_core(device),
         read_ns=bandwidth.read_ns,
         write_ns=bandwidth.write_ns,
+        sent_ns=bandwidth.sent_ns,
         hit_ns=device_figures.hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=device_figures.latency_error(latency) + DERIVED_CHAINS_ERROR * curve.derived,
         bandwidth_error=bandwidth.error,

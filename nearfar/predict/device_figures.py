@@ -281,6 +281,20 @@ def write_back_ns(figure: BandwidthFigure, read_ns: float) -> float:
     return line_ns
 
 
+def evicted_line_ns(device: DeviceProfile, read_ns: float) -> float | None:
+    """Return the cost of a line of a sequence that caches evict, ns, from plain stores.
+
+    None: unknown, or no other than of a line that bypasses the caches. Caches evict the lines of a
+    sequence in no order, which matters to a medium with larger blocks.
+    """
+    if device.technology == "file" or device.granularity_bytes <= LINE_BYTES:
+        return None
+    stores = curves.bandwidth(device, "write")
+    if (stores.operation, stores.pattern) != ("write", "sequential"):
+        return None
+    return write_back_ns(stores, read_ns)
+
+
 def latency_error(figure: LatencyFigure) -> float:
     """Return the relative half-width of a latency."""
     if figure.low_ns is not None and figure.high_ns is not None:

@@ -135,7 +135,7 @@ class MemoryCosts:
     read_ns: tuple[float, float]
     """Cost of a line read by all cores together: (random, sequential)."""
     write_ns: tuple[float, float]
-    """Cost of a line written back by all cores together: (random, sequential)."""
+    """Cost of a line that all cores' caches evict: (random, sequential)."""
     hit_ns: float
     """Latency of the first-level cache."""
     latency_error: float
@@ -168,6 +168,10 @@ class MemoryCosts:
     """Minimum and maximum latency by the other host rules (see `host`), over the latency."""
     stream_range: tuple[float, float] = (1.0, 1.0)
     """Minimum and maximum of `core_stream_ns` if it is assumed, see `core_streams`; factors."""
+    sent_ns: float | None = None
+    """Cost of a sequential line that programs flush or store past the caches; None: as of one that
+    the caches evict. They evict the lines of a sequence in no order, and a medium with larger
+    blocks combines few of them."""
     write_range: tuple[float, float] = (1.0, 1.0)
     """Minimum and maximum of `write_ns`; factors."""
     crowded_reads: Crowding = UNCROWDED
@@ -297,6 +301,7 @@ def scaled_memory(
             memory.write_ns[0] * writes / bandwidth,
             memory.write_ns[1] * writes / bandwidth,
         ),
+        sent_ns=None if memory.sent_ns is None else memory.sent_ns * writes / bandwidth,
     )
 
 
@@ -317,6 +322,16 @@ def comparable(near: MemoryCosts, *fars: MemoryCosts) -> tuple[MemoryCosts, ...]
     if not all(memory.of_one_core for memory in memories):
         return memories
     return tuple(_with_copy_bandwidth(memory) for memory in memories)
+
+
+@lru_cache(maxsize=1024)
+def written_memory(memory: MemoryCosts, sent_share: float) -> MemoryCosts:
+    """Return a memory as a program sees it that sends `sent_share` (0..1) of its written lines."""
+    if memory.sent_ns is None or not sent_share:
+        return memory
+    random_ns, evicted_ns = memory.write_ns
+    line_ns = evicted_ns + sent_share * (memory.sent_ns - evicted_ns)
+    return replace(memory, write_ns=(random_ns, line_ns), sent_ns=None)
 
 
 def seen_by(threads: float, near: MemoryCosts, far: MemoryCosts) -> tuple[MemoryCosts, ...]:

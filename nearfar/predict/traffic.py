@@ -222,6 +222,12 @@ def write_backs(lines: Array) -> Array:
     return np.asarray(lines[..., WRITE_BACK] + lines[..., WRITE_BACK_STREAM])
 
 
+def sent_share(lines: Array) -> float:
+    """Return the share of written lines that the program flushes or stores past the caches."""
+    written = float(write_backs(lines))
+    return min(1.0, float(lines[FLUSH] + lines[NT_LINE]) / written) if written else 0.0
+
+
 def streamed(lines: Array) -> float:
     """Return lines that streams fetch, for loads and for stores, of one placement."""
     return float(lines[STREAM] + lines[STORE_STREAM])

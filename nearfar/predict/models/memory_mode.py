@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from nearfar.base.units import format_bytes
 from nearfar.predict.core_time import TrafficTime
-from nearfar.predict.memory import MemoryCosts, scaled_memory
+from nearfar.predict.memory import MemoryCosts, scaled_memory, written_memory
 from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError, Perturbation
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import (
@@ -78,7 +78,8 @@ class MemoryModeModel(InversionModel):
         # A miss waits for both, one after the other.
         longer = (near.latency_ns + far.latency_ns) / far.latency_ns
         stream = longer if far.core_stream_ns > far.read_ns[1] else 1.0
-        both = scaled_memory(far, longer, stream=stream)
+        # Near memory, not a core's cache, evicts the lines.
+        both = written_memory(scaled_memory(far, longer, stream=stream), 1.0)
         super().__init__(phase, near, far if far.is_near else both, perturbation)
         self.given_far = far
         self.scattered_share = 0.0

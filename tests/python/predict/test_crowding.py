@@ -19,6 +19,7 @@ from nearfar.predict.memory import shared_memory
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import (
     COLUMNS,
+    NT_LINE,
     STREAM,
     WRITE_BACK,
     WRITE_BACK_STREAM,
@@ -58,10 +59,10 @@ def test_a_device_without_figures_by_threads_loses_nothing(name: str):
 
 
 def time_ns(column: int, threads: float) -> float:
-    """Return wall time of `threads` that read and write back 1e6 lines together on Optane."""
+    """Return wall time of `threads` that read and store past the caches 1e6 lines on Optane."""
     near = near_memory(samples.device(read_gb_per_s=100.0, write_gb_per_s=100.0))
     lines = np.zeros((1, COLUMNS))
-    lines[0, STREAM], lines[0, column] = 1e6, 1e6
+    lines[0, [STREAM, column, NT_LINE]] = 1e6
     near_ns = 1e6 * near.core_stream_ns * threads
     phase = PhaseTraffic("p", Estimate(near_ns, near_ns, near_ns), 1.0, None, lines, 0.0)
     phase = replace(phase, concurrency=threads)

@@ -28,7 +28,6 @@ from nearfar.predict.loaded_latency import LoadedFactor, interpolated_load
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.models.interleave import weights
 from nearfar.predict.models.memory_mode import (
-    MemoryModeModel,
     contiguous_regions,
     scattered_share,
 )
@@ -213,23 +212,6 @@ def test_a_walk_passes_the_crowded_part_of_near_memory_after_the_rest(
     added = 0.4 * (nothing_fits - 1.0)
     assert (two_fifths_miss - 1.0 == pytest.approx(added, rel=0.1)) is walked
     assert two_fifths_miss - 1.0 < 1.1 * added
-
-
-@pytest.mark.parametrize(("peak", "waits_longer"), [(16.0, True), (4.0, False)])
-def test_a_cores_stream_waits_for_near_memory_too_unless_bandwidth_limits_it(
-    peak: float, waits_longer: bool
-) -> None:
-    curve = PhaseMissCurve(2.0 ** np.arange(15, 41), np.full(26, 1e6), 1 << 25)
-    near = msgspec.structs.replace(samples.device(), capacity_bytes=1 << 20)
-    one_core = BandwidthFigure(how="published", source="s", threads=1, value_gb_per_s=4.0)
-    many = BandwidthFigure(how="published", source="s", threads=8, value_gb_per_s=peak)
-    far = msgspec.structs.replace(samples.device("far", 300.0), bandwidth=[one_core, many])
-    here = near_memory(plain(near))
-    there = far_memory(far, here)
-    model = MemoryModeModel(replace(made({STREAM: 1e6}, 1e9), curve=curve), here, there)
-    longer = (here.latency_ns + there.latency_ns) / there.latency_ns if waits_longer else 1.0
-    assert longer > 1.2 or not waits_longer
-    assert model.far.core_stream_ns == pytest.approx(longer * there.core_stream_ns)
 
 
 def test_persist_replaces_the_waits_of_fences():
