@@ -44,7 +44,8 @@ struct alignas(64) Count {
   std::atomic<std::uint64_t> iterations{0};
 };
 
-// Threads that run next to the timed one until this object is destroyed.
+// Threads that run next to the timed one until this object is destroyed. They start while it warms
+// up; it calls wait_until_running() before it takes times.
 class CoRunners {
  public:
   explicit CoRunners(std::span<const Worker> workers)
@@ -54,7 +55,6 @@ class CoRunners {
       if (workers[i].kernel != nullptr) lanes_[i] = lane_of(workers[i]);
       threads_.start([this, i] { work(i); });
     }
-    threads_.sleep_until(static_cast<unsigned>(workers.size()));
   }
   CoRunners(const CoRunners&) = delete;
   CoRunners& operator=(const CoRunners&) = delete;
@@ -65,8 +65,12 @@ class CoRunners {
     }
   }
 
-  void rethrow() {
+  // Returns how long it waited. Throws if one of them failed.
+  Nanoseconds wait_until_running() {
+    const Nanoseconds begin = os::wall_time();
+    threads_.sleep_until(static_cast<unsigned>(workers_.size()));
     if (threads_.stopping()) threads_.join();
+    return os::wall_time() - begin;
   }
   // Stops the threads now, so that their cores become free.
   void finish() {

@@ -38,7 +38,6 @@ void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) 
   prepare_memory(worker);
   Lane lane = lane_of(worker);
   CoRunners co_runners(beside);
-  co_runners.rethrow();
   {
     const Pinned pinned(worker.cpu);
     sink.store(body(lane, co_runners), std::memory_order_relaxed);
@@ -84,13 +83,14 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
                   Nanoseconds min_time, std::span<const Worker> beside) {
   const Nanoseconds overhead = timer().overhead;
   Timing timing;
-  run_alone(worker, beside, [&](Lane& lane, const CoRunners& co_runners) {
+  run_alone(worker, beside, [&](Lane& lane, CoRunners& co_runners) {
     const Kernel& kernel = *worker.kernel;
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = 0;
     // Without a warm-up the time of an iteration is unknown: the stretch has a single part.
     Nanoseconds each{};
     if (warm_up.iterations > 0) each = warm(kernel, lane, warm_up, sum, timing.warm_up_passes);
+    const Nanoseconds waited = co_runners.wait_until_running();
     Stretch stretch;
     auto time = [&](std::uint64_t count) {
       const std::uint64_t part = part_size(worker, count, each);
@@ -121,7 +121,7 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
     timing.per_iteration = stretch.per_iteration();
     timing.switches = stretch.switches();
     timing.disturbed = stretch.disturbed();
-    timing.in_loops = os::wall_time() - begin;
+    timing.in_loops = os::wall_time() - begin - waited;
     return sum;
   });
   return timing;
@@ -133,9 +133,10 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
   if (accesses == 0) throw std::invalid_argument("the number of timed accesses must not be 0");
   std::vector<std::uint32_t> ticks(accesses);
   EachTiming result;
-  run_alone(worker, beside, [&](Lane& lane, const CoRunners& co_runners) {
+  run_alone(worker, beside, [&](Lane& lane, CoRunners& co_runners) {
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = worker.kernel->run(lane, warm_up);
+    const Nanoseconds waited = co_runners.wait_until_running();
     const auto rest_ticks =
         static_cast<std::uint64_t>(std::max(rest_time.count, 0.0) / clock.per_tick.count);
     const SwitchCounter switch_counter;
@@ -146,7 +147,7 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
     result.timing.beside = co_runners.traffic_since(before, end - start);
     result.timing.switches = switch_counter.switches();
     result.timing.disturbed = result.timing.switches != 0;
-    result.timing.in_loops = end - begin;
+    result.timing.in_loops = end - begin - waited;
     return sum;
   });
   result.ns.resize(accesses);

@@ -50,11 +50,7 @@ class Threads {
     arrived_.fetch_add(1);
     arrived_.notify_all();
   }
-  // Spins until `count` threads have called arrive(), or until stopping, so that threads on
-  // different cores continue at the same time.
-  void wait_for(unsigned count) const {
-    while (arrived_.load() < count && !stopping()) relax();
-  }
+  [[nodiscard]] bool have_arrived(unsigned count) const { return arrived_.load() >= count; }
   // Sleeps until `count` threads have called arrive(). For a thread that may share its core with
   // one of them.
   void sleep_until(unsigned count) const {

@@ -47,14 +47,15 @@ ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, N
   std::atomic<bool> disturbed{false};
   {
     CoRunners spinners(spinning);
-    spinners.rethrow();
+    spinners.wait_until_running();
     Threads threads;
     auto work = [&](unsigned i) {
       const Worker& worker = timed[i];
       std::uint64_t block = co_runner_iterations(worker);
       std::uint64_t sum = 0;
       std::uint64_t clock_readings = 0;
-      auto run_for = [&](Nanoseconds time, bool grow) {
+      // Runs for `time`, and on while `more`.
+      auto run_for = [&](Nanoseconds time, bool grow, auto more) {
         const Nanoseconds begin = os::wall_time();
         std::uint64_t done = 0;
         Nanoseconds now = begin;
@@ -66,14 +67,18 @@ ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, N
           now = os::wall_time();
           ++clock_readings;
           if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
-        } while (now < begin + time && !threads.stopping());
+        } while ((now < begin + time || more()) && !threads.stopping());
         return std::pair{done, now - begin};
       };
-      const Nanoseconds warmed = run_for(warm_up, true).second;
-      threads.arrive();
-      threads.wait_for(working);
+      // Warms up until all have, so that none waits for a thread that started later.
+      bool arrived = false;
+      const Nanoseconds warmed = run_for(warm_up, true, [&] {
+                                   if (!arrived) threads.arrive();
+                                   arrived = true;
+                                   return !threads.have_arrived(working);
+                                 }).second;
       const Nanoseconds start = os::thread_cpu_time();
-      const auto [done, wall] = run_for(duration, false);
+      const auto [done, wall] = run_for(duration, false, [] { return false; });
       const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
       const bool by_cpu = working == 1 && !by_clock;
       bandwidths[i] = traffic_of(worker, done, by_cpu ? cpu : wall);

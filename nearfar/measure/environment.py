@@ -30,7 +30,9 @@ class StolenTime:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stat = root / "proc/stat"
-        self._names = {f"cpu{cpu}" for cpu in cpus}
+        self._names = {f"cpu{cpu}".encode() for cpu in cpus}
+        # Longer than the lines of all CPUs up to the last; the rest of the file is long.
+        self._head_bytes = 256 * (max(cpus, default=0) + 2)
         # "none" is a real machine; an unknown one may be virtual.
         self._watched = read_virtualisation(Tree(root)) != "none"
         self._clock = clock
@@ -46,19 +48,20 @@ class StolenTime:
         self._last, self._at = now, at
         return most > 0 and most * self._tick_s > MAX_STOLEN_SHARE * passed
 
-    def _read(self) -> dict[str, int]:
+    def _read(self) -> dict[bytes, int]:
         """Return stolen ticks by CPU; CPUs that the kernel does not report are left out."""
-        ticks: dict[str, int] = {}
+        ticks: dict[bytes, int] = {}
         if not self._watched:
             return ticks
         try:
-            with self._stat.open() as stat:
-                for line in stat:
-                    if not line.startswith("cpu"):
-                        break
-                    fields = line.split()
-                    if fields[0] in self._names:
-                        ticks[fields[0]] = int(fields[STEAL_FIELD])
+            with self._stat.open("rb", buffering=0) as stat:
+                head = stat.read(self._head_bytes)
+            for line in head.splitlines():
+                if not line.startswith(b"cpu"):
+                    break
+                fields = line.split()
+                if fields[0] in self._names:
+                    ticks[fields[0]] = int(fields[STEAL_FIELD])
         except (OSError, ValueError, IndexError):
             return {}
         return ticks
