@@ -14,7 +14,7 @@ from benchmarks import Row, make_row
 from nearfar.crash.files.record import record_files
 from nearfar.crash.scratch import scratch
 
-SECONDS = 40
+SECONDS = 10
 
 COMMAND = "make benchmarks ONLY=crash_files"
 ROUNDS = 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import Row, make_row
@@ -12,7 +13,7 @@ from nearfar.documents import Emulation, load
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.probes import TOLERANCE, worst
 
-SECONDS = 60
+SECONDS = 120
 
 TARGETS = (
     "optane-100-1dimm",
@@ -27,37 +28,26 @@ DONE, FOUND = 0, 1
 """Exit statuses: faithful, and not."""
 
 
-JUDGED = 3
-"""Judgements of each target, some minutes apart: a disturbance then affects one judgement of each,
-and not the median."""
-
-
-def rows() -> list[Row]:
-    """Measure near memory, then emulate the targets in turn."""
-    results: dict[str, list[Emulation]] = {target: [] for target in TARGETS}
+def rows() -> Iterator[Row]:
+    """Measure near memory, then emulate each target."""
     with tempfile.TemporaryDirectory(prefix="nearfar-emulate-") as name:
         folder = Path(name)
         near, program = folder / "near.json", folder / "lookup"
         _nearfar("measure", "dram", "--quick", "--quiet", "--accept-noise", "-o", near)
         _nearfar("c++", "-O2", "-DWIDE", SOURCE, "-o", program)
-        for _ in range(JUDGED):
-            for target, judged in results.items():
-                made = folder / f"{target}.json"
-                how = ("--far", target, "--near", near, "--by", "delays", "--quiet")
-                _nearfar("emulate", *how, "-o", made, "--", program)
-                judged.append(load(made, Emulation))
-    return [row_of(target, judged) for target, judged in results.items()]
+        for target in TARGETS:
+            made = folder / f"{target}.json"
+            how = ("--far", target, "--near", near, "--by", "delays", "--quiet")
+            _nearfar("emulate", *how, "-o", made, "--", program)
+            yield row_of(target, load(made, Emulation))
 
 
-def row_of(target: str, judged: list[Emulation]) -> Row:
-    """Return the median of several judgements of a target, and the number of faithful ones."""
-    middle = sorted(judged, key=lambda each: worst(each.probes))[len(judged) // 2]
-    faithful = sum(each.faithful for each in judged)
-    motions = ", ".join(f"{each.slow_motion:.1f}" for each in judged)
+def row_of(target: str, judged: Emulation) -> Row:
+    """Return the worst error of a probe, which the median of several rounds has."""
     return make_row(
-        f"emulating {target} by delays: worst error of a probe, faithful {faithful} of "
-        f"{len(judged)} times, slow motion {motions} ({', '.join(map(_said, middle.probes))})",
-        worst(middle.probes) * 100,
+        f"emulating {target} by delays: worst error of a probe, slow motion "
+        f"{judged.slow_motion:.1f} ({', '.join(map(_said, judged.probes))})",
+        worst(judged.probes) * 100,
         "%",
         bar=TOLERANCE * 100,
         peer="the target's profile",

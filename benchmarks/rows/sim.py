@@ -34,7 +34,7 @@ from nearfar.sim.parameters import (
     WriteQueue,
 )
 
-SECONDS = 90
+SECONDS = 45
 
 HERE = Path(__file__).parent
 PUBLISHED = HERE.parents[2] / "shared" / "reference" / "devices"

@@ -40,15 +40,22 @@ AS_IT_IS static uint64_t random_below(uint64_t bound) { /* xorshift64*: order is
   return (uint64_t)((unsigned __int128)(state * 0x2545F4914F6CDD1Dull) * bound >> 64);
 }
 
-/* Sattolo's shuffle: one cycle through all lines. */
-AS_IT_IS static void link_lines(struct line* lines, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i) lines[i].next = &lines[i];
-  for (uint64_t i = count - 1; i > 0; --i) {
-    const uint64_t j = random_below(i);
-    struct line* const other = lines[i].next;
-    lines[i].next = lines[j].next;
-    lines[j].next = other;
+/* One cycle through all lines, in a random order; `starts` are places on it, evenly apart. The
+ * order is shuffled in an array of its own, which caches hold: to follow the cycle for the places
+ * would take several times as long as a kernel. */
+AS_IT_IS static int link_lines(struct line* lines, uint32_t count, struct line** starts) {
+  uint32_t* const order = calloc(count, sizeof *order);
+  if (order == NULL) return 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t j = (uint32_t)random_below(i + 1ull);
+    order[i] = order[j];
+    order[j] = i;
   }
+  for (uint32_t i = 1; i < count; ++i) lines[order[i - 1]].next = &lines[order[i]];
+  lines[order[count - 1]].next = &lines[order[0]];
+  for (uint32_t k = 0; k < most_chains; ++k) starts[k] = &lines[order[count / most_chains * k]];
+  free(order);
+  return 1;
 }
 
 /* Lines of this process that lie in pages of 2 MiB. */
@@ -62,15 +69,6 @@ AS_IT_IS static uint64_t huge_lines(void) {
   }
   fclose(file);
   return kibibytes * 1024 / line_bytes;
-}
-
-/* Places on the cycle, evenly apart. */
-AS_IT_IS static void choose_starts(struct line** at, struct line* place, uint64_t count) {
-  for (uint64_t i = 0; i < count; ++i, place = place->next) {
-    if (i % (count / most_chains) == 0 && i / (count / most_chains) < most_chains) {
-      at[i / (count / most_chains)] = place;
-    }
-  }
 }
 
 static unsigned part;
@@ -117,13 +115,12 @@ int main(int argc, char** argv) {
   const uint64_t count = strtoull(argv[1], NULL, 10) / line_bytes;
   const uint64_t lines = strtoull(argv[2], NULL, 10);
   struct line* const region = aligned_alloc((size_t)2 << 20, count * line_bytes);
-  if (region == NULL || count < most_chains) return 3;
+  if (region == NULL || count < most_chains || count > UINT32_MAX) return 3;
   madvise(region, count * line_bytes, MADV_HUGEPAGE); /* or not: then pages are small */
-  link_lines(region, count);
+  struct line* at[most_chains];
+  if (!link_lines(region, (uint32_t)count, at)) return 3;
   /* Where a page was given, the others were not for want of whole ones at that moment. */
   if (huge_lines() > 0) madvise(region, count * line_bytes, MADV_COLLAPSE);
-  struct line* at[most_chains];
-  choose_starts(at, region, count);
   struct line* four[4] = {at[1], at[5], at[9], at[13]};
   uint64_t sum = 0;
   /* Here, and not before: what lies between two marks is slowed too. */

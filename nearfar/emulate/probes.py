@@ -34,7 +34,9 @@ TOLERANCE = 0.10
 """Largest error of a faithful mechanism, about that of a good prediction."""
 
 ROUNDS = 5
-"""Rounds whose median counts; some ten seconds each."""
+"""Rounds whose median counts; some five seconds each."""
+MAJORITY = ROUNDS // 2 + 1
+"""Rounds on one side of the tolerance that decide on which side the median of all lies."""
 MAX_ROUNDS = 7
 """Rounds where near memory drifts; the `ROUNDS` steadiest count."""
 MAX_DRIFT = 0.05
@@ -99,22 +101,47 @@ class ProbeResults:
         ]
 
 
-def steadiest(run_round: Callable[[float], ProbeRound], slow_motion: float) -> list[ProbeRound]:
+def steadiest(
+    run_round: Callable[[float], ProbeRound],
+    slow_motion: float,
+    decided: Callable[[Sequence[ProbeRound]], bool] = lambda _: False,
+) -> list[ProbeRound]:
     """Run rounds until `ROUNDS` of them have little drift or the limit is reached.
 
-    Return the `ROUNDS` rounds with the least drift, which depends on plain runs only, never on a
-    round's error. Each round starts with the slow motion that the last round needed.
+    Stop earlier if the rounds with little drift are `decided`. Return the `ROUNDS` rounds with the
+    least drift, which depends on plain runs only, never on a round's error. Each round starts with
+    the slow motion that the last round needed.
     """
     rounds: list[ProbeRound] = []
-    while sum(r.drift <= MAX_DRIFT for r in rounds) < ROUNDS and len(rounds) < MAX_ROUNDS:
+    steady: list[ProbeRound] = []
+    while len(steady) < ROUNDS and len(rounds) < MAX_ROUNDS:
         rounds.append(run_round(rounds[-1].times.slow_motion if rounds else slow_motion))
+        steady = [probed for probed in rounds if probed.drift <= MAX_DRIFT]
+        if decided(steady):
+            return steady
     return sorted(rounds, key=lambda probed: probed.drift)[:ROUNDS]
+
+
+def is_decided(errors: Sequence[Mapping[str, float]]) -> bool:
+    """Return whether further rounds cannot change the verdict; `errors` are those of each round.
+
+    Of each probe, most of `ROUNDS` rounds are within the tolerance, or of one probe, most are
+    beyond it on the same side: the median of `ROUNDS` rounds is there too.
+    """
+
+    def most(holds: Callable[[float], bool], name: str) -> bool:
+        return sum(holds(each[name]) for each in errors) >= MAJORITY
+
+    return all(most(lambda error: abs(error) <= TOLERANCE, name) for name in NAMES) or any(
+        most(lambda error: error > TOLERANCE, name) or most(lambda error: error < -TOLERANCE, name)
+        for name in NAMES
+    )
 
 
 def progress(number: int) -> str:
     """Return the progress line of a round."""
     if number <= ROUNDS:
-        return f"probes, round {number} of {ROUNDS}"
+        return f"probes, round {number} of at most {ROUNDS}"
     return f"probes, round {number} of at most {MAX_ROUNDS}: near memory drifted in an earlier one"
 
 
@@ -146,7 +173,8 @@ def judge(
 
     The probes use huge pages if available. If tracing takes too long for a probe, the mechanism
     raises the slow motion for the following rounds. The result is the median of several rounds,
-    because the memory of a shared machine varies by several percent. If the mechanism slows a plain
+    because the memory of a shared machine varies by several percent; further rounds that cannot
+    change the verdict do not run. If the mechanism slows a plain
     run down, a plain run comes before and after it, and a round in which these differ is repeated.
     """
     target = replace(target, placements=(), group_of=kernel_of)
@@ -176,7 +204,11 @@ def judge(
                 after = _per_line(again.phases)
             return ProbeRound(times, before, after)
 
-        rounds = steadiest(run_round, target.slow_motion)
+        rounds = steadiest(
+            run_round,
+            target.slow_motion,
+            lambda steady: is_decided([_errors(target.far, probed.times) for probed in steady]),
+        )
     now = UNKNOWN
     if mechanism.slows_down:
         now = near_now(near, [run for probed in rounds for run in (probed.before, probed.after)])
@@ -226,21 +258,28 @@ def kernel_of(phase: str) -> str:
     return phase.partition(".")[0]
 
 
+def _errors(far: MemoryCosts, times: EmulationTimes) -> dict[str, float]:
+    """Return the error of each probe in one round, as a share."""
+    emulated = _per_line(times.emulated)
+    return {name: emulated[name] / target_ns(far, name) - 1.0 for name in NAMES}
+
+
 def _probes(far: MemoryCosts, runs: Sequence[EmulationTimes]) -> list[Probe]:
     near = [_per_line(times.near) for times in runs]
     emulated = [_per_line(times.emulated) for times in runs]
+    by_run = [_errors(far, times) for times in runs]
     probes = []
     for name in NAMES:
-        target = target_ns(far, name)
         values = [run[name] for run in emulated]
+        errors = [run[name] for run in by_run]
         probes.append(
             Probe(
                 name=name,  # type: ignore[arg-type]
                 near_ns=median(run[name] for run in near),
-                target_ns=target,
+                target_ns=target_ns(far, name),
                 emulated_ns=median(values),
-                error=median(values) / target - 1.0,
-                error_range=(min(values) / target - 1.0, max(values) / target - 1.0),
+                error=median(errors),
+                error_range=(min(errors), max(errors)),
             )
         )
     return probes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +15,17 @@ from samples import device, measured_here
 
 from nearfar.emulate import probes
 from nearfar.emulate.mechanism import EmulationTarget, EmulationTimes, Say
-from nearfar.emulate.probes import MAX_DRIFT, MAX_ROUNDS, ROUNDS, ProbeRound, steadiest
+from nearfar.emulate.probes import (
+    MAJORITY,
+    MAX_DRIFT,
+    MAX_ROUNDS,
+    NAMES,
+    ROUNDS,
+    TOLERANCE,
+    ProbeRound,
+    is_decided,
+    steadiest,
+)
 from nearfar.memories.topology import detect
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.profile.session import ProfileRequest
@@ -93,7 +105,7 @@ def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_rounds_start_in_the_slow_motion_that_the_last_round_required() -> None:
     """Whether a round was better in it is noise of two rounds."""
-    mechanism = Faithful([0.0, 0.2, 0.0, 0.0, 0.0], [1.0, 2.5, 2.5, 2.5, 2.5])
+    mechanism = Faithful([0.0, 0.2, 0.0, 0.2, 0.0], [1.0, 2.5, 2.5, 2.5, 2.5])
     judged = probes.judge(mechanism, request_of(), emulation_target(), lambda _: None)
     assert mechanism.asked == [1.0, 1.0, 2.5, 2.5, 2.5]
     assert judged.slow_motion == 2.5
@@ -108,9 +120,33 @@ def test_the_median_round_counts_and_the_worst_are_shown() -> None:
         assert probe.error_range == pytest.approx((-0.3, 0.4), abs=1e-3)
 
 
+@pytest.mark.parametrize("error", [0.0, 0.3, -0.3])
+def test_rounds_that_cannot_change_the_verdict_do_not_run(error: float) -> None:
+    mechanism = Faithful([error], [1.0] * ROUNDS)
+    judged = probes.judge(mechanism, request_of(), emulation_target(), lambda _: None)
+    assert len(mechanism.asked) == MAJORITY
+    assert judged.error == pytest.approx(abs(error), abs=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_a_decided_verdict_is_that_of_all_rounds(seed: int) -> None:
+    """Whatever the rounds are that did not run."""
+    rng = random.Random(seed)
+    rounds = [{name: rng.gauss(0.05, 0.06) for name in NAMES} for _ in range(ROUNDS)]
+
+    def faithful(some: list[dict[str, float]]) -> bool:
+        return all(
+            abs(statistics.median(each[name] for each in some)) <= TOLERANCE for name in NAMES
+        )
+
+    ran = next((n for n in range(1, ROUNDS) if is_decided(rounds[:n])), ROUNDS)
+    assert ran >= MAJORITY
+    assert faithful(rounds[:ran]) == faithful(rounds)
+
+
 def test_no_round_is_announced_as_one_of_fewer() -> None:
     lines = [probes.progress(number) for number in range(1, MAX_ROUNDS + 1)]
-    assert lines[ROUNDS - 1] == f"probes, round {ROUNDS} of {ROUNDS}"
+    assert lines[ROUNDS - 1] == f"probes, round {ROUNDS} of at most {ROUNDS}"
     for number, line in enumerate(lines[ROUNDS:], start=ROUNDS + 1):
         assert line.startswith(f"probes, round {number} of at most {MAX_ROUNDS}: near memory")
 
@@ -168,4 +204,4 @@ def test_the_page_size_of_the_probes_is_checked(
     mechanism = Faithful([0.0], [1.0] * ROUNDS)
     probes.judge(mechanism, request_of(), in_huge_pages_if_given(), lambda _: None)
     assert asked[0][1:] == [str(probes.MIN_REGION_BYTES), str(probes.FEW_LINES)]
-    assert mechanism.pages == [page_bytes] * ROUNDS
+    assert mechanism.pages == [page_bytes] * MAJORITY
