@@ -16,12 +16,12 @@ from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.options.simulate import SimulateOptions
 from nearfar.sim.simulate import simulate_pattern
 
-SECONDS = 60
+SECONDS = 90
 
-POINTS = 200
+POINTS = 80
 LINES = 4_000_000
-"""Lines of a point: about 45 ms, so that one worker takes nine seconds."""
-SHORT_POINTS = 4000
+"""Lines of a point: about 70 ms, so that one worker takes six seconds."""
+SHORT_POINTS = 1000
 SHORT_LINES = 1000
 PLANNED = 100_000
 REPETITIONS = 3
