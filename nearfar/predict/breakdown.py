@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -193,8 +193,8 @@ def _added_ns(model: Model, number: int | None) -> float:
 
 def _input_words(perturbation: Perturbation) -> str:
     changed = (
-        entry.name
-        for entry in fields(Perturbation)
-        if getattr(perturbation, entry.name) != getattr(NO_PERTURBATION, entry.name)
+        name
+        for name in Perturbation.__struct_fields__
+        if getattr(perturbation, name) != getattr(NO_PERTURBATION, name)
     )
     return INPUT_WORDS[next(changed)]

@@ -220,7 +220,7 @@ def line_costs(
         open_ns = memory.latency_ns / overlap.independent
         stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
         store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0, 0.0)
-    costs = np.zeros((COLUMNS, 7))  # hits, flushes and fences move no lines
+    costs = [(0.0,) * 7] * COLUMNS  # hits, flushes and fences move no lines
     # loads, stream, buffers, reads, all_lines, lines, written
     costs[CHASE] = chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
     costs[INDEPENDENT] = independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
@@ -229,7 +229,7 @@ def line_costs(
     costs[STORE_STREAM] = store_stream
     costs[WRITE_BACK] = 0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns
     costs[WRITE_BACK_STREAM] = 0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns
-    return costs
+    return np.array(costs)
 
 
 @dataclass(frozen=True)
@@ -246,10 +246,7 @@ _OF_ARRAYS = Arithmetic(np.maximum, np.cbrt)
 
 def arithmetic(*values: Number) -> Arithmetic:
     """Return the arithmetic of arrays where any value is one, else of numbers."""
-    for value in values:
-        if isinstance(value, np.ndarray):
-            return _OF_ARRAYS
-    return _OF_NUMBERS
+    return _OF_ARRAYS if np.ndarray in map(type, values) else _OF_NUMBERS
 
 
 def core_time_ns(

@@ -334,6 +334,7 @@ def written_memory(memory: MemoryCosts, sent_share: float) -> MemoryCosts:
     return replace(memory, write_ns=(random_ns, line_ns), sent_ns=None)
 
 
+@lru_cache(maxsize=1024)
 def seen_by(threads: float, near: MemoryCosts, far: MemoryCosts) -> tuple[MemoryCosts, ...]:
     """Return both memories as one of `threads` sees them, with only what was measured for both."""
     return comparable(shared_memory(near, threads), shared_memory(far, threads))

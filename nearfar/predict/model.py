@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import msgspec
+
 from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
@@ -14,8 +16,7 @@ from nearfar.predict.traffic import Array, PhaseTraffic, sent_share
 from nearfar.predict.walks import as_walked
 
 
-@dataclass(frozen=True)
-class Perturbation:
+class Perturbation(msgspec.Struct, frozen=True):
     """Factors and choices applied to the central estimate to find its interval."""
 
     near_time: float = 1.0

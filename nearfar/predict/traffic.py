@@ -93,6 +93,11 @@ class RecordedBursts:
         return make_trace(self.bursts, self.number, MAX_INSTRUCTIONS, MAX_ACCESSES)
 
     @cached_property
+    def misses(self) -> int:
+        """Misses in all bursts together."""
+        return int(self.trace.missing.sum())
+
+    @cached_property
     def short_trace(self) -> BurstTrace:
         """A part of the bursts."""
         return make_trace(

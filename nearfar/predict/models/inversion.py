@@ -89,10 +89,9 @@ class InversionModel(Model):
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
-        all_far = moved is self.phase.total and not self.far.is_near
+        if moved is self.phase.total:
+            return self._all_moved_ns
         moved = self._perturbed(moved)
-        if all_far:
-            return self._time_of_parts(moved, self._parts_all_far)
         return self._split_time(moved, self._parts(moved))
 
     def near_time_of_ns(self, lines: Array) -> float:
@@ -150,6 +149,14 @@ class InversionModel(Model):
         overlapped += independent * self.near.cost_ns(overlap.independent)
         return (chase + independent) * self.near.cost_ns(1.0) / overlapped
 
+    @cached_property
+    def _all_moved_ns(self) -> Array:
+        """Time with the whole phase moved, which interval, bound and objects need."""
+        moved = self._perturbed(self.phase.total)
+        if self.far.is_near:
+            return self._split_time(moved, self._parts(moved))
+        return self._time_of_parts(moved, [NO_TRAFFIC, self._all_far])
+
     def _perturbed(self, moved: Array) -> Array:
         """Return the moved traffic of this perturbation; none if far memory is near memory."""
         factor = 0.0 if self.far.is_near else self.perturbation.lines
@@ -169,14 +176,8 @@ class InversionModel(Model):
         return np.asarray(self._fixed_point(moved, parts, self._far_load))
 
     def _parts(self, moved: Array) -> list[TrafficTime]:
-        if moved is self.total:
-            return [NO_TRAFFIC, self._all_far]
         stays = self.explanation.all_near.without(self._part(moved, self.near))
         return [stays, self._far_part(moved)]
-
-    @cached_property
-    def _parts_all_far(self) -> list[TrafficTime]:
-        return self._parts(self.total)
 
     @cached_property
     def _all_far(self) -> TrafficTime:

@@ -124,7 +124,7 @@ def require_bursts(phase: PhaseTraffic) -> None:
         raise ModelLacksError(
             f"window needs bursts, and phase {phase.name!r} has none: profile with --bursts"
         )
-    counted = int(phase.bursts.trace.missing.sum())
+    counted = phase.bursts.misses
     if float(misses(phase.total)) > 0.0 and counted < MIN_MISSES:
         raise ModelLacksError(
             f"window needs {MIN_MISSES} misses in the bursts of phase {phase.name!r}: there "
