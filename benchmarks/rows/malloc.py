@@ -21,8 +21,8 @@ REPETITIONS = 9
 """Pairs of neighbours in time; their median ratio moves by about 2 % between runs."""
 SIZES = ((16, 143), (64, 64), (256, 256), (4096, 4096))
 """Smallest and largest requested bytes; most programs' blocks have the first. The cost grows with
-the size, because more blocks contain a sampled line (one in twelve at 256 B, each at 4 KiB). At 4
-KiB it exceeds the plain pair, which is seldom where such a program spends its time."""
+the size, because more blocks contain a sampled line (one in twelve at 256 B, nine in ten at
+4 KiB). At 4 KiB it is about the plain pair's time: docs/profile.md has its parts."""
 PAIRS = 2_000_000
 """These take about a tenth of a second."""
 

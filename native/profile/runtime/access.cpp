@@ -293,12 +293,19 @@ void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site,
 
 }  // namespace nearfar::profile
 
-extern "C" void nf_keep_owners(void) {
-  using namespace nearfar::profile;
+namespace nearfar::profile {
+
+[[gnu::noinline]] static void note_owners() {
   for (; nf_pending.owned < nf_pending.count; ++nf_pending.owned) {
     nf_pending_access& access = nf_pending.list[nf_pending.owned];
     if (access.owner == site_none) access.owner = *runtime.shadow.entry(access.address);
   }
+}
+
+}  // namespace nearfar::profile
+
+extern "C" void nf_keep_owners(void) {
+  if (nf_pending.owned < nf_pending.count) nearfar::profile::note_owners();
 }
 
 extern "C" int nf_settle_accesses(void) {

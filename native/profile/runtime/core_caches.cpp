@@ -35,6 +35,7 @@ struct CoreCaches {
   sim::Translations large_pages;
   Walks walks[max_walks];
   RecentAccess recents[recent_accesses];
+  RecentCall calls[recent_calls];
   CounterBatch batch;
   RecentMisses misses[max_streams];
 };
@@ -49,6 +50,8 @@ constexpr std::uint32_t max_cores = 256;
 constexpr std::uint64_t written_lines = 1u << 16;
 
 char* memory = nullptr;
+// Marks threads without a core, because all cores were taken; it has no memory.
+CoreCaches* no_core = nullptr;
 std::uint64_t* written = nullptr;  // by hash of the line: line << 16 | core + 1
 std::uint32_t cores_used = 0;
 std::uint32_t next_core = 0;
@@ -93,11 +96,9 @@ bool has_ended(std::uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), static_cast<int>(thread), 0) != 0;
 }
 
-// Marks threads without a core, because all cores were taken; it has no memory.
-CoreCaches* no_core() { return &core_at(max_cores); }
-
 // Claims a core that no other thread uses.
-CoreCaches* claim_core() {
+[[gnu::noinline]] CoreCaches* claim_core() {
+  KeepErrno const keep_errno;
   std::uint32_t place = __atomic_fetch_add(&cores_used, 1, __ATOMIC_RELAXED);
   if (place < max_cores) {
     initialise(core_at(place));
@@ -116,7 +117,13 @@ CoreCaches* claim_core() {
       return &core;
     }
   }
-  return no_core();
+  return no_core;
+}
+
+// Returns the thread's core, or null if it has none.
+CoreCaches* own_core() {
+  if (this_thread.caches == nullptr) this_thread.caches = claim_core();
+  return this_thread.caches == no_core ? nullptr : this_thread.caches;
 }
 
 // Whether another core was the last to write the line, and its cache or the shared cache still
@@ -166,13 +173,19 @@ bool reserve_core_caches() {
   header.translations = size.entries;
   header.translations_known = size.known ? 1 : 0;
   memory = static_cast<char*>(reserve_memory(max_cores * core_bytes()));
+  no_core = &core_at(max_cores);
   written = static_cast<std::uint64_t*>(reserve_memory(written_lines * sizeof(std::uint64_t)));
   return memory != nullptr && written != nullptr;
 }
 
 RecentAccess* recents_of_core() {
-  if (this_thread.caches == nullptr) this_thread.caches = claim_core();
-  return this_thread.caches == no_core() ? nullptr : this_thread.caches->recents;
+  CoreCaches* const core = own_core();
+  return core == nullptr ? nullptr : core->recents;
+}
+
+RecentCall* calls_of_core() {
+  CoreCaches* const core = own_core();
+  return core == nullptr ? nullptr : core->calls;
 }
 
 std::uint64_t* recent_misses(CounterRecord& counter) {

@@ -90,6 +90,7 @@ class DenseTable {
   }
 
   bool grow(std::uint32_t count) {
+    KeepErrno const keep_errno;
     // 1024 entries fill a page, the smallest size.
     const std::uint64_t entries = index_ == nullptr ? 1024 : (index_->mask + 1) * 2;
     void* memory = reserve_memory(sizeof(Index) + entries * sizeof(std::uint32_t));

@@ -7,7 +7,28 @@
 
 namespace nearfar::profile {
 
-RealFunctions real;
+namespace {
+
+// malloc and free are called so often that they test nothing: at first they have these.
+void* first_malloc(size_t size) {
+  find_real_functions();
+  return real.malloc(size);
+}
+void first_free(void* block) {
+  find_real_functions();
+  real.free(block);
+}
+
+constexpr RealFunctions functions_at_start() {
+  RealFunctions functions{};
+  functions.malloc = first_malloc;
+  functions.free = first_free;
+  return functions;
+}
+
+}  // namespace
+
+constinit RealFunctions real = functions_at_start();
 
 void find_real_functions() {
   RealFunctions functions{};

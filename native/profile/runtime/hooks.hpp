@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sim/cache/sampled_lines.hpp"
+
 #define NEARFAR_HOOKS(HOOK)                                                               \
   HOOK(malloc, void*, (size_t))                                                           \
   HOOK(calloc, void*, (size_t, size_t))                                                   \
@@ -49,12 +51,20 @@ extern std::uint64_t header_bytes;
 inline constexpr std::uint64_t mapped_separately = 2;
 inline std::uint64_t header_of(void* block) { return *(static_cast<std::uint64_t*>(block) - 1); }
 
+// glibc adds at most 46 bytes to a request (header, rounding, a remainder too small to split).
+inline constexpr std::uint64_t max_slack = 48;
+// Returns Runtime::fast_bytes. Most larger blocks touch a sampled line.
+inline std::uint64_t fast_bytes_at(unsigned rate_log2) {
+  const bool usual = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
+  return usual ? 4096 - max_slack : 0;
+}
+
 // Returns the usable bytes of a block. malloc and free must agree on this number, so it is not the
 // requested size. Every free computes it, and glibc's own function takes half as long as its free.
 inline std::uint64_t block_size_of_glibc(void* block) {
   const std::uint64_t head = header_of(block);
-  const std::uint64_t overhead =
-      (head & mapped_separately) != 0 ? 16 : 8;  // a block in a separate mapping has no neighbour
+  // A block in a separate mapping has no neighbour whose header it could use.
+  const std::uint64_t overhead = 8 + (head & mapped_separately) * 4;
   return (head & ~7ull) - overhead;
 }
 inline std::uint64_t block_size(void* block) {
@@ -67,7 +77,7 @@ void* own_malloc();
 // Looks up the functions; the first hook that runs calls it.
 void find_real_functions();
 inline void need_real_functions() {
-  if (real.malloc == nullptr) find_real_functions();
+  if (real.calloc == nullptr) find_real_functions();
 }
 
 }  // namespace nearfar::profile

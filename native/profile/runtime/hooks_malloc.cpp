@@ -1,5 +1,5 @@
 // malloc and related functions. While the runtime is inert, each is a test and a jump. While it is
-// active, most blocks touch no sampled line, which costs one more test.
+// active, most blocks touch no sampled line, which costs some fifteen instructions more.
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -20,64 +20,51 @@ using nearfar::profile::block_size;
 using nearfar::profile::block_size_of_glibc;
 using nearfar::profile::Call;
 using nearfar::profile::header_bytes;
+using nearfar::profile::header_of;
 using nearfar::profile::linked_block_allocated;
 using nearfar::profile::linked_block_freed;
+using nearfar::profile::max_slack;
 using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
 using nearfar::profile::runtime;
-using nearfar::profile::site_none;
 using nearfar::profile::unmappable_block;
 namespace sim = nearfar::sim;
 
 namespace {
 
-// Not inlined, so that the fast path needs few registers.
-[[gnu::noinline]] void attribute(std::uint64_t address, std::uint64_t size, Call call) {
-  const int error = errno;
+// Not inlined, so that the fast paths need few registers.
+[[gnu::noinline]] void* attribute(void* block, Call call) {
+  if (block == nullptr) return block;
+  if (header_bytes == 0) {
+    linked_block_allocated(block, block_size(block), call);
+    return block;
+  }
+  const std::uint64_t size = block_size_of_glibc(block);
   if (size < unmappable_block) {
     nf_keep_owners();
   } else {
     nf_settle_accesses();
   }
-  block_allocated(address, size, header_bytes, call);
-  errno = error;
-}
-
-inline void* report_allocation(void* block, Call call) {
-  if (active() && block != nullptr) {
-    if (header_bytes == 0) {
-      linked_block_allocated(block, block_size(block), call);
-      return block;
-    }
-    const auto address = reinterpret_cast<std::uint64_t>(block);
-    const std::uint64_t size = block_size(block);
-    if (runtime.lines.any_in(address - header_bytes, size + header_bytes)) {
-      attribute(address, size, call);
-    }
-  }
+  block_allocated(reinterpret_cast<std::uint64_t>(block), size, header_bytes, call);
   return block;
 }
 
-[[gnu::noinline]] void* report_near_sampled_line(void* block, Call call) {
-  return report_allocation(block, call);
+inline void* report_allocation(void* block, Call call) {
+  return active() ? attribute(block, call) : block;
 }
 
-[[gnu::noinline]] void report_free_near_sampled_line(void* block) {
-  const auto address = reinterpret_cast<std::uint64_t>(block);
-  const std::uint64_t size = block_size(block);
+[[gnu::noinline]] void report_free(void* block) {
   if (header_bytes == 0) {
-    linked_block_freed(block, size);
-  } else if (runtime.lines.any_in(address, size)) {
-    if (size >= unmappable_block) nf_settle_accesses();
-    block_freed(address, size);
+    linked_block_freed(block, block_size(block));
+    return;
   }
+  const std::uint64_t size = block_size_of_glibc(block);
+  if (size >= unmappable_block) nf_settle_accesses();
+  block_freed(reinterpret_cast<std::uint64_t>(block), size);
 }
-
-// From this size on, glibc rounds sizes to pages, and the cost of the check is negligible.
-constexpr std::uint64_t large_request = 64 << 10;
 
 bool is_mapped_separately(void* block) {
-  return (nearfar::profile::header_of(block) & nearfar::profile::mapped_separately) != 0;
+  return (header_of(block) & nearfar::profile::mapped_separately) != 0;
 }
 
 }  // namespace
@@ -93,17 +80,13 @@ void* nearfar::profile::own_malloc() { return reinterpret_cast<void*>(&nf_own_ma
 extern "C" {
 
 void* malloc(size_t size) noexcept {
-  need_real_functions();
   void* block = real.malloc(size);
-  if (__atomic_load_n(&runtime.usual, __ATOMIC_RELAXED) && size < large_request) {
-    // Reads the block's header, which may not be cached, only if a sampled line is near. glibc adds
-    // at most 46 bytes to the request (header, rounding, a remainder too small to split).
-    constexpr std::uint64_t max_slack = 48;
+  if (size < __atomic_load_n(&runtime.fast_bytes, __ATOMIC_RELAXED)) {
+    // Reads the block's header, which may not be cached, only if a sampled line is near.
     const std::uint64_t begin = reinterpret_cast<std::uint64_t>(block) - 8;
     if (!sim::SampledLines::any_in_at_usual_rate(begin, size + max_slack)) return block;
-    return report_near_sampled_line(block, NEARFAR_THIS_CALL);
   }
-  return active() ? report_near_sampled_line(block, NEARFAR_THIS_CALL) : block;
+  return report_allocation(block, NEARFAR_THIS_CALL);
 }
 
 void* calloc(size_t count, size_t size) noexcept {
@@ -117,15 +100,16 @@ void* calloc(size_t count, size_t size) noexcept {
 }
 
 void free(void* block) noexcept {
-  need_real_functions();
   if (block != nullptr) {
-    if (__atomic_load_n(&runtime.usual, __ATOMIC_RELAXED)) {
-      const auto address = reinterpret_cast<std::uint64_t>(block);
-      if (sim::SampledLines::any_in_at_usual_rate(address, block_size_of_glibc(block))) {
-        report_free_near_sampled_line(block);
-      }
-    } else if (active()) {
-      report_free_near_sampled_line(block);
+    const std::uint64_t fast_bytes = __atomic_load_n(&runtime.fast_bytes, __ATOMIC_RELAXED);
+    if (fast_bytes == 0) {
+      if (active()) report_free(block);
+    } else {
+      // The header is at least the size.
+      const std::uint64_t head = header_of(block);
+      if (head >= fast_bytes ||
+          sim::SampledLines::any_in_at_usual_rate(reinterpret_cast<std::uint64_t>(block), head))
+        report_free(block);
     }
   }
   real.free(block);
@@ -147,9 +131,8 @@ void* realloc(void* block, size_t size) noexcept {
     return report_allocation(moved, NEARFAR_THIS_CALL);
   }
   const bool copied = header_bytes != 0 && !is_mapped_separately(block);
-  std::uint16_t site = site_none;
   nf_settle_accesses();
-  if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);
+  const std::uint16_t site = block_freed(address, old_size);
   void* moved = real.realloc(block, size);
   if (moved == nullptr && size != 0) {
     block_kept(address, old_size, site);

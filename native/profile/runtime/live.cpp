@@ -60,8 +60,7 @@ void halve(LiveRecord* samples, Table& table) {
 
 }  // namespace
 
-void update_live_total(std::int64_t total_bytes) {
-  if (total_bytes <= runtime.header->peak_bytes) return;
+void record_peak(std::int64_t total_bytes) {
   runtime.header->peak_bytes = total_bytes;
   if (total_bytes < next_snapshot) return;
   Lock const lock(lock_word, thread_id());

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 
+#include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
 namespace nearfar::profile {
 
-// Called whenever the live bytes of the process change; records the composition of the peak.
-void update_live_total(std::int64_t total_bytes);
+// Called whenever the live bytes of the process grow; records the composition of the peak.
+void record_peak(std::int64_t total_bytes);
+inline void update_live_total(std::int64_t total_bytes) {
+  if (total_bytes > runtime.header->peak_bytes) record_peak(total_bytes);
+}
 
 // Takes a sample if the interval has passed. The first interval is given in the control page. When
 // the table is full, every second sample is dropped and the interval doubles.

@@ -92,10 +92,13 @@ class Lock {
   std::uint32_t self_;
 };
 
+// Whether no other thread runs.
+inline bool alone() { return __libc_single_threaded != 0; }
+
 // Adds to a counter to which other threads may add; returns the sum.
 template <typename Integer>
-Integer add(Integer& counter, Integer amount) {
-  if (__libc_single_threaded != 0) return counter += amount;
+Integer add(Integer& counter, Integer amount, bool is_alone = alone()) {
+  if (is_alone) return counter += amount;
   return __atomic_add_fetch(&counter, amount, __ATOMIC_RELAXED);
 }
 

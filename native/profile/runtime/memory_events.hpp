@@ -15,8 +15,10 @@ inline constexpr std::uint64_t unmappable_block = 32 << 10;
 
 // If tags may change, the callers simulate the thread's listed accesses first (pending_access.h).
 
-// Reports a heap block of `size` usable bytes, after the allocator returned it. The allocator has
-// written the `header_bytes` before the block, which costs a line like the block's own lines.
+// Reports a heap block of `size` usable bytes, after the allocator returned it; nothing is recorded
+// if the block and its header touch no sampled line. Callers without headers have tested this. The
+// allocator has written the `header_bytes` before the block, which costs a line like the block's
+// own lines.
 void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header_bytes,
                      Call call);
 

@@ -44,6 +44,18 @@ inline void* reserve_hot_memory(std::uint64_t size) {
   return next - size;
 }
 
+// Restores errno at the end of a scope: the program does not know that the runtime ran.
+class KeepErrno {
+ public:
+  KeepErrno() = default;
+  ~KeepErrno() { errno = before_; }
+  KeepErrno(const KeepErrno&) = delete;
+  KeepErrno& operator=(const KeepErrno&) = delete;
+
+ private:
+  int before_ = errno;
+};
+
 // Returns a clock's time, ns; 0 if there is no such clock.
 inline std::uint64_t clock_ns(clockid_t clock) {
   timespec time{};

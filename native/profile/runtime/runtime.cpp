@@ -16,7 +16,6 @@
 #include "profile/runtime/pages.hpp"
 #include "profile/runtime/pending_access.h"
 #include "profile/runtime/ranges.hpp"
-#include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
 #include "profile/runtime/threads_alive.h"
@@ -150,7 +149,7 @@ void continue_in_child() {
     give_up(message);
     this_thread.id = 0;
     runtime.active = false;
-    runtime.usual = false;
+    runtime.fast_bytes = 0;
     return;
   }
   child->rate_log2 = old.rate_log2;
@@ -184,7 +183,6 @@ void continue_in_child() {
   const std::uint32_t tag = this_thread.tag;
   this_thread = {};
   this_thread.tag = tag;
-  reset_recent_calls();
   forget_accesses();
 }
 
@@ -210,8 +208,7 @@ void activate(unsigned rate_log2) {
   pthread_key_create(&at_thread_end, settle_at_end);
   pthread_atfork(nullptr, nullptr, continue_in_child);
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
-  const bool usual_rate = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
-  __atomic_store_n(&runtime.usual, usual_rate, __ATOMIC_RELEASE);
+  __atomic_store_n(&runtime.fast_bytes, fast_bytes_at(rate_log2), __ATOMIC_RELEASE);
 }
 
 void register_new_thread() {

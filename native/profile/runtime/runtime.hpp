@@ -23,9 +23,9 @@ namespace nearfar::profile {
 struct Runtime {
   // True if `nearfar profile` runs this program and all resources could be created.
   bool active;
-  // True if active at the default rate and with glibc's block layout: malloc and free then have a
-  // fast path.
-  bool usual;
+  // malloc and free have a fast path for blocks below this size. 0 unless the runtime is active at
+  // the default rate and with glibc's block layout.
+  std::uint64_t fast_bytes;
   nf_control* control;
   ProcessHeader* header;
   sim::SampledLines lines;

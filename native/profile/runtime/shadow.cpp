@@ -50,6 +50,20 @@ std::uint64_t Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t
   return sampled_bytes;
 }
 
+void Shadow::tag(const sim::SampledLines::Cover& cover, std::uint16_t site, bool alone) const {
+  // Bits of the first n granules of a line.
+  static constexpr std::uint64_t firsts[] = {0, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFF, ~0ull};
+  const std::uint64_t sites = site * 0x0001000100010001ull;
+  auto* word = reinterpret_cast<Word*>(entries_ + cover.page * granules_per_line);
+  const auto put = [&](Word& tags, std::uint64_t covered) {
+    // Other threads may tag a line that is not covered; without them, writing is cheaper than a
+    // branch that is taken at random.
+    if (alone || covered != 0) tags = (tags & ~covered) | (sites & covered);
+  };
+  put(word[0], firsts[(cover.end + 15) >> 4] & ~firsts[cover.begin >> 4]);
+  if (cover.crosses) put(word[1], firsts[(cover.next_end + 15) >> 4]);
+}
+
 void Shadow::clear(std::uint64_t begin, std::uint64_t size) const {
   if (begin >= address_space) return;
   if (begin + size > address_space) size = address_space - begin;

@@ -23,6 +23,14 @@ class Shadow {
   // the range's bytes in sampled lines.
   std::uint64_t tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const;
 
+  // Tags what `cover` covers, at the usual rate.
+  void tag(const sim::SampledLines::Cover& cover, std::uint16_t site, bool alone) const;
+  // Returns the tag of the first byte that `cover` covers.
+  std::uint16_t first_tag(const sim::SampledLines::Cover& cover) const {
+    // If that is the next page's line, `begin` is a whole line.
+    return entries_[cover.page * granules_per_line + (cover.begin >> 4)];
+  }
+
   // Clears the tags of a large range and frees the shadow's pages.
   void clear(std::uint64_t begin, std::uint64_t size) const;
 

@@ -46,13 +46,6 @@ std::uint64_t hash_of(const char* path) {
   return hash;
 }
 
-void move_live(std::uint16_t site, std::int64_t bytes) {
-  SiteRecord& record = runtime.sites[site];
-  const std::int64_t live = add(record.live_bytes, bytes);
-  if (live > record.peak_bytes) record.peak_bytes = live;
-  update_live_total(add(runtime.header->live_bytes, bytes));
-}
-
 // Number of bits of a size: blocks of a class differ by less than a factor of two.
 std::uint32_t size_class_of(std::uint64_t size) {
   return size == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(size));
@@ -84,6 +77,7 @@ std::uint16_t part_of(std::uint16_t site, std::uint32_t size_class, std::uint32_
 
 std::uint16_t whole_site_of_block(Call call) {
   if (const std::uint16_t known = recent_site(call); known != site_none) return known;
+  KeepErrno const keep_errno;
   const std::uint16_t site = site_of_call(ObjectKind::heap, call);
   store_recent_site(call, site);
   return site;
@@ -91,7 +85,7 @@ std::uint16_t whole_site_of_block(Call call) {
 
 }  // namespace
 
-std::uint16_t site_of_block(Call call, std::uint64_t size) {
+std::uint16_t find_site_of_block(Call call, std::uint64_t size) {
   const std::uint32_t size_class = runtime.control->split_sizes != 0 ? size_class_of(size) : 0;
   return part_of(whole_site_of_block(call), size_class, this_thread.tag);
 }
@@ -121,20 +115,27 @@ std::uint16_t site_of_path(ObjectKind kind, const char* path) {
 
 Weight weight_of(std::uint64_t begin, std::uint64_t size, std::uint64_t sampled_bytes) {
   const sim::SampledLines& lines = runtime.lines;
-  const bool always_sampled = lines.rate_log2() <= 6 && size >= 8192;
-  if (always_sampled || size >= large_block) return {1, size};
+  const bool one_by_one = lines.rate_log2() <= 6 && size >= always_sampled;
+  if (one_by_one || size >= large_block) return {1, size};
   return {lines.sampled(begin) ? lines.rate() : 0, sampled_bytes << lines.rate_log2()};
 }
 
 void count_allocated(std::uint16_t site, Weight weight) {
   SiteRecord& record = runtime.sites[site];
-  add(record.allocations, weight.allocations);
-  add(record.allocated_bytes, weight.bytes);
-  move_live(site, static_cast<std::int64_t>(weight.bytes));
+  const bool is_alone = alone();
+  const auto bytes = static_cast<std::int64_t>(weight.bytes);
+  add(record.allocations, weight.allocations, is_alone);
+  add(record.allocated_bytes, weight.bytes, is_alone);
+  const std::int64_t live = add(record.live_bytes, bytes, is_alone);
+  if (live > record.peak_bytes) record.peak_bytes = live;
+  update_live_total(add(runtime.header->live_bytes, bytes, is_alone));
 }
 
 void count_freed(std::uint16_t site, std::uint64_t bytes) {
-  move_live(site, -static_cast<std::int64_t>(bytes));
+  const bool is_alone = alone();
+  const auto freed = -static_cast<std::int64_t>(bytes);
+  add(runtime.sites[site].live_bytes, freed, is_alone);
+  add(runtime.header->live_bytes, freed, is_alone);
 }
 
 void count_moved(std::uint16_t from, std::uint16_t to, Weight weight) {

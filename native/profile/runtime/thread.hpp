@@ -8,6 +8,7 @@
 namespace nearfar::profile {
 
 struct CoreCaches;
+struct RecentCall;
 
 struct Thread {
   // Stack address of the call that is inside the runtime now; 0: none.
@@ -19,6 +20,7 @@ struct Thread {
   std::uint16_t flushed;
   std::uint16_t flushed_site;
   CoreCaches* caches;  // caches of the thread's assumed core; null until first needed
+  RecentCall* calls;   // in `caches`; null until an allocation needs it, or if there is no core
 };
 
 // Plain data in the static TLS block, which is small for a library that is loaded late, by a

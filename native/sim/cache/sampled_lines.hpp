@@ -56,17 +56,13 @@ class SampledLines {
   static constexpr unsigned usual_rate_log2 = 6;
   // `size` is not 0.
   [[gnu::always_inline]] static bool any_in_at_usual_rate(std::uint64_t begin, std::uint64_t size) {
-    // No branch: a block's place within its page is random, so half of the branches would be
-    // mispredicted.
-    constexpr std::uint64_t line_in_page = 63 << 6;
-    const std::uint64_t page = begin & ~std::uint64_t{4095};
-    const std::uint64_t product = (begin >> 12) * NF_HASH_MULTIPLIER;
-    const std::uint64_t here = page + (product >> NF_HASH_SHIFT & line_in_page);
-    const std::uint64_t next =
-        page + 4096 + ((product + NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT & line_in_page);
-    const unsigned in_this_page = here + 63 - begin < size + 63 ? 1 : 0;
-    const unsigned in_next_page = next - begin < size ? 1 : 0;
-    return (in_this_page | in_next_page) != 0;
+    // A line overlaps if it begins in [begin - 63, begin + size). Both branches are rarely taken
+    // for a small range; one that depends on its place in the page would often be mispredicted.
+    const std::uint64_t from = begin - 63;
+    const std::uint64_t in_page = from & 4095;
+    const std::uint32_t product = hash_of_page(from >> 12);
+    const std::uint64_t next = 4096 + line_in_page(product + hash_of_page(1));
+    return line_in_page(product) - in_page < size + 63 || next - in_page < size + 63;
   }
   [[gnu::noinline]] bool any_in_at_any_rate(std::uint64_t begin, std::uint64_t size) const {
     const std::uint64_t pages = ((begin + size - 1) >> 12) - (begin >> 12);
@@ -90,6 +86,38 @@ class SampledLines {
     }
   }
 
+  // The sampled bytes of a range in at most two pages, at the usual rate.
+  struct Cover {
+    std::uint64_t page;      // number of the page in which the range begins
+    std::int64_t from_line;  // distance of the range from the sampled line of that page
+    std::uint32_t begin;     // the range covers [begin, end) of that line
+    std::uint32_t end;
+    std::uint32_t next_end;  // and [0, next_end) of the next page's line
+    bool crosses;            // whether the range reaches the next page
+
+    std::uint32_t bytes() const { return end - begin + next_end; }
+    bool first_byte_sampled() const { return static_cast<std::uint64_t>(from_line) < 64; }
+  };
+  [[gnu::always_inline]] static Cover cover(std::uint64_t begin, std::uint64_t size) {
+    const auto clamp = [](std::uint64_t offset) {
+      const auto bytes = static_cast<std::int64_t>(offset);
+      return static_cast<std::uint32_t>(bytes < 0 ? 0 : bytes > 64 ? 64 : bytes);
+    };
+    const std::uint64_t page = begin >> 12;
+    const std::uint32_t product = hash_of_page(page);
+    const std::uint64_t line = page << 12 | line_in_page(product);
+    Cover covered{page, static_cast<std::int64_t>(begin - line), clamp(begin - line), 64, 0, true};
+    const std::uint64_t next_page = (page + 1) << 12;
+    if (begin + size > next_page) {
+      covered.next_end =
+          clamp(begin + size - (next_page | line_in_page(product + hash_of_page(1))));
+    } else {
+      covered.end = clamp(begin + size - line);
+      covered.crosses = false;
+    }
+    return covered;
+  }
+
   struct Overlap {
     std::uint64_t bytes = 0;  // bytes of the range within sampled lines
     std::uint64_t first = 0;  // address of the first of these bytes
@@ -106,6 +134,15 @@ class SampledLines {
   }
 
  private:
+  // At the usual rate, the number of a page's sampled line is the upper six bits of this hash.
+  [[gnu::always_inline]] static std::uint32_t hash_of_page(std::uint64_t page) {
+    static_assert(NF_HASH_SHIFT + 6 == 32 - usual_rate_log2);
+    return static_cast<std::uint32_t>(page) * std::uint32_t{NF_HASH_MULTIPLIER};
+  }
+  // Returns the line's distance from the page's first byte.
+  [[gnu::always_inline]] static std::uint64_t line_in_page(std::uint32_t hash) {
+    return hash >> (32 - usual_rate_log2) << 6;
+  }
   unsigned rate_log2_ = 6;
   unsigned inner_ = 6;
   std::uint64_t mask_ = NF_FILTER_MASK(6);

@@ -50,6 +50,27 @@ struct Counted {
 
 }  // namespace
 
+TEST_CASE("a small block is tagged like any range, and its first tag is its owner") {
+  Counted const counted;
+  const Shadow& shadow = runtime.shadow;
+  Shadow expected;
+  REQUIRE(expected.reserve(runtime.lines));
+  std::uint64_t dice = 1;
+  for (std::uint16_t site = 4; site < 4000; ++site) {
+    dice = dice * 6364136223846793005ull + 1442695040888963407ull;
+    const std::uint64_t begin = (1ull << 32) + (dice >> 32) % (1 << 15);
+    const std::uint64_t size = 1 + (dice >> 48) % (site % 2 == 0 ? 100 : 8192 - begin % 4096);
+    const auto cover = nearfar::sim::SampledLines::cover(begin, size);
+    CHECK(expected.tag(begin, size, site) == cover.bytes());
+    shadow.tag(cover, site, site % 3 == 0);
+    if (cover.bytes() != 0) CHECK(shadow.first_tag(cover) == site);
+    for (std::uint64_t page = 1ull << 20; page < (1ull << 20) + 16; ++page) {
+      for (std::uint64_t at = page << 12; at < (page << 12) + 64; at += 16)
+        CHECK(*shadow.entry(at) == *expected.entry(at));
+    }
+  }
+}
+
 TEST_CASE("a page is its owner's from its first touch on, once the owner is known") {
   Counted const counted;
   const std::uint64_t page = Counted::whole_page(0);

@@ -92,6 +92,27 @@ TEST_CASE("any_in and overlap agree with a test of every byte") {
   }
 }
 
+TEST_CASE("the cover of a small range agrees with a test of every byte") {
+  std::mt19937_64 dice(5);
+  const SampledLines lines(SampledLines::usual_rate_log2);
+  for (int i = 0; i < 3000; ++i) {
+    const std::uint64_t begin = base + dice() % (1 << 16);
+    const std::uint64_t room = 8192 - begin % 4096;
+    const std::uint64_t size = 1 + dice() % (i % 2 == 0 ? room : 200);
+    const SampledLines::Cover cover = SampledLines::cover(begin, size);
+    const std::uint64_t next_page = (cover.page + 1) << 12;
+    std::uint32_t here = 0;
+    std::uint32_t next = 0;
+    for (std::uint64_t at = begin; at < begin + size; ++at) {
+      if (lines.sampled(at)) ++(at < next_page ? here : next);
+    }
+    CHECK(cover.end - cover.begin == here);
+    CHECK(cover.next_end == next);
+    CHECK(cover.crosses == (begin + size > next_page));
+    CHECK(cover.first_byte_sampled() == lines.sampled(begin));
+  }
+}
+
 TEST_CASE("ordinals are dense and unique") {
   for (const unsigned rate_log2 : {0u, 3u, 6u}) {
     const SampledLines lines(rate_log2);

@@ -2,7 +2,6 @@
 // counters, it reports the program's allocations, mappings and loaded files. It shares the hooks
 // with the profiling library and implements the functions they call. In other programs, such as
 // exec'd children, it does nothing.
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -104,7 +103,7 @@ void count_child() {
 // Children are not profiled; their calls go to the real functions.
 void stop_in_child() {
   runtime.active = false;
-  runtime.usual = false;
+  runtime.fast_bytes = 0;
 }
 
 // After the hooks look up glibc's functions (priority 101), before the program's own constructors.
@@ -129,9 +128,7 @@ __attribute__((constructor(102))) void begin() {
     send(NF_RING_STACK, {top - (known ? limit.rlim_cur : max_stack), top});
   }
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
-  const bool usual_rate =
-      runtime.lines.rate_log2() == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
-  __atomic_store_n(&runtime.usual, usual_rate, __ATOMIC_RELEASE);
+  __atomic_store_n(&runtime.fast_bytes, fast_bytes_at(runtime.lines.rate_log2()), __ATOMIC_RELEASE);
   __atomic_store_n(&ring->open, 1, __ATOMIC_RELEASE);
 }
 
@@ -175,7 +172,9 @@ class Stack {
 
 }  // namespace
 
-void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t, Call call) {
+void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header, Call call) {
+  if (!runtime.lines.any_in(address - header, size + header)) return;
+  KeepErrno const keep_errno;
   Stack stack(call);
   Guard const guard;
   if (!guard) return;
@@ -185,6 +184,7 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t, C
 }
 
 std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
+  if (!runtime.lines.any_in(address, size)) return site_none;
   Guard const guard;
   if (!guard) return site_none;
   Muted const muted;
@@ -201,15 +201,11 @@ void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
 
 void linked_block_allocated(void* block, std::uint64_t size, Call call) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
-  if (!runtime.lines.any_in(address, size)) return;
-  const int error = errno;
   block_allocated(address, size, 0, call);
-  errno = error;
 }
 
 void linked_block_freed(void* block, std::uint64_t size) {
-  const auto address = reinterpret_cast<std::uint64_t>(block);
-  if (runtime.lines.any_in(address, size)) block_freed(address, size);
+  block_freed(reinterpret_cast<std::uint64_t>(block), size);
 }
 
 void piece_allocated(std::uint64_t address, std::uint64_t size, Call call) {

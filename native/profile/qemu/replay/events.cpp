@@ -66,7 +66,6 @@ unsigned walk_stack(Call, std::uint64_t* frames_out, unsigned max_count) {
 }
 
 // Recent calls are cached in the program itself, not here.
-std::uint16_t recent_site(Call) { return site_none; }
 void store_recent_site(Call, std::uint16_t) {}
 
 // The program reports its modules when they are loaded.
