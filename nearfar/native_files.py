@@ -35,8 +35,8 @@ def native_file(name: str, package: str = "nearfar") -> Path:
     path = native_folder(package) / name
     if not path.exists():
         raise NearfarError(
-            f"{name} is not built (expected in {path.parent}); the compiler pass needs clang and "
-            "LLVM's development files when nearfar is installed: run `make setup`",
+            f"{name} is not built (expected in {path.parent}): run `make setup`; `make demo` "
+            "builds less, and the compiler pass needs clang and LLVM's development files",
             ExitCode.MACHINE_LACKS,
         )
     return path

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, makes .venv and builds nearfar into it.
-#   scripts/setup.sh core   what the core and the demo need
-#   scripts/setup.sh run    and the companions
+#   scripts/setup.sh core   what the demo needs
+#   scripts/setup.sh run    and what records under QEMU, `crash` and the companions
 #   scripts/setup.sh test   and what the tests need
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -90,13 +90,19 @@ fi
 tests=OFF
 [ "$what" = test ] && tests=ON
 .venv/bin/python scripts/companion_extras.py "$what" >build/requirements.txt
-# In a new .venv, packages are downloaded into pip's cache while the native core is built.
-folder=$(mktemp -d) download=
-trap 'kill $download 2>/dev/null || true; rm -rf "$folder"' EXIT
+# In a new .venv, packages are installed while the native core is built. The modules of their own
+# tests are not compiled.
+packages() {
+  pip install --no-compile --no-warn-conflicts -r build/requirements.txt
+  .venv/bin/python -m compileall -q -x 'site-packages/.*/tests?/' .venv/lib/python3*/site-packages
+}
+packages=
 if ! .venv/bin/python -c 'import duckdb, scipy' 2>/dev/null; then
-  pip download -r build/requirements.txt -d "$folder" >build/download.log 2>&1 &
-  download=$!
+  packages >build/packages.log 2>&1 &
+  packages=$!
+  trap 'kill $packages 2>/dev/null || true' EXIT
 fi
+[ "$what" = core ] && export NEARFAR_DEMO_ONLY=1
 build() {
   pip install --no-build-isolation --no-deps "$@" \
     --config-settings cmake.define.NEARFAR_TESTS=$tests \
@@ -104,8 +110,9 @@ build() {
 }
 echo "nearfar set-up: building the core"
 build -e .
-[ -z "$download" ] || wait "$download" || true  # what it could not fetch, the next line names
-pip install -r build/requirements.txt
+if [ -z "$packages" ] || ! wait "$packages"; then
+  pip install -r build/requirements.txt
+fi
 # As installed packages are: else every start compiles, where bytecode is not written.
 .venv/bin/python -m compileall -q nearfar companions
 [ "$what" = core ] && exit 0
