@@ -40,21 +40,24 @@ def make_row(
     value: float,
     unit: str,
     *,
-    bar: float,
+    bar: float | None,
     at_most: bool = True,
     judge: str = "value",
     peer: str,
     peer_value: float | None = None,
     command: str,
 ) -> Row:
-    """Build a row; `judge` ("value" or "ratio") must be at most, or at least, `bar`."""
+    """Build a row; `judge` ("value" or "ratio") must be at most, or at least, `bar`.
+
+    Without a bar, the row only shows its value.
+    """
     value = float(value)  # numpy's numbers are no JSON
     peer_value = None if peer_value is None else float(peer_value)
     ratio = value / peer_value if peer_value else None
     judged = ratio if judge == "ratio" else value
     if judged is None:
         raise ValueError(f"row {name!r} is judged by its ratio and has no peer_value")
-    holds = judged <= bar if at_most else judged >= bar
+    holds = bar is None or (judged <= bar if at_most else judged >= bar)
     sign = "<=" if at_most else ">="
     suffix = " x peer" if judge == "ratio" else f" {unit}"
     return Row(
@@ -64,7 +67,7 @@ def make_row(
         peer=peer,
         peer_value=peer_value,
         ratio=ratio,
-        bar=f"{sign} {bar:g}{suffix}",
+        bar="none" if bar is None else f"{sign} {bar:g}{suffix}",
         holds=holds,
         command=command,
     )

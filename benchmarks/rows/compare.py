@@ -35,6 +35,9 @@ SLOWER = 1.05
 LIMIT = 0.02
 """`--fail-over`: the difference is measured with an error, so the limit is below the difference to
 be detected."""
+POSSIBLE_PERCENT = 60.0
+"""Where the best test finds fewer of the slowdowns, the noise hides them, and none is asked for."""
+SHARE_OF_POSSIBLE = 0.8
 COMMAND = "ONLY=compare python -m benchmarks"
 
 
@@ -66,12 +69,19 @@ def rows() -> Iterable[Row]:
         command=COMMAND,
     )
     possible = 100.0 * found_by_likelihood(pairs[:ALIKE], pairs[ALIKE:])
-    yield make_row(
-        f"{UNLIKE} slowdowns of 5 %: found with --fail-over 2% (by Welch's t test "
-        f"{100.0 * sum(welch) / len(welch):.0f} %)",
-        100.0 * sum(over for _, over in slower) / len(slower),
+    found = 100.0 * sum(over for _, over in slower) / len(slower)
+    yield found_row(found, possible, 100.0 * sum(welch) / len(welch))
+
+
+def found_row(found: float, possible: float, welch: float) -> Row:
+    """Return the row on slowdowns found, in percent: by us, by the best test, by Welch's test."""
+    hidden = possible < POSSIBLE_PERCENT
+    return make_row(
+        f"{UNLIKE} slowdowns of 5 %: found with --fail-over 2% (by Welch's t test {welch:.0f} %)"
+        + ("; not judged: the noise lets no test find them reliably" if hidden else ""),
+        found,
         "%",
-        bar=min(90.0, possible),
+        bar=None if hidden else SHARE_OF_POSSIBLE * possible,
         at_most=False,
         peer="a likelihood ratio test that knows the noise and the slowdown",
         peer_value=possible,

@@ -92,17 +92,7 @@ def shown_only(
     name: str, value: float, unit: str, *, peer: str, peer_value: float | None = None
 ) -> Row:
     """Return a row without a bar."""
-    return Row(
-        name=name,
-        value=value,
-        unit=unit,
-        peer=peer,
-        peer_value=peer_value,
-        ratio=value / peer_value if peer_value else None,
-        bar="none",
-        holds=True,
-        command=COMMAND,
-    )
+    return make_row(name, value, unit, bar=None, peer=peer, peer_value=peer_value, command=COMMAND)
 
 
 def once_measured(found: dict[tuple[str, str], Row], n: int) -> Iterator[Row]:
