@@ -102,7 +102,8 @@ if ! .venv/bin/python -c 'import duckdb, scipy' 2>/dev/null; then
   packages=$!
   trap 'kill $packages 2>/dev/null || true' EXIT
 fi
-[ "$what" = core ] && export NEARFAR_DEMO_ONLY=1
+# A tree that has all parts keeps them.
+[ "$what" = core ] && [ ! -e .venv/.set-up ] && export NEARFAR_DEMO_ONLY=1
 build() {
   pip install --no-build-isolation --no-deps "$@" \
     --config-settings cmake.define.NEARFAR_TESTS=$tests \

@@ -233,7 +233,7 @@ class _BandwidthCosts:
     write_ns: tuple[float, float]
     figures: tuple[BandwidthFigure, BandwidthFigure]
     error: float
-    sent_ns: float | None
+    uncached_ns: float | None
 
 
 def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
@@ -318,7 +318,7 @@ def _memory_costs(
         of_one_core=device_figures.is_of_one_core(device),
         read_ns=bandwidth.read_ns,
         write_ns=bandwidth.write_ns,
-        sent_ns=bandwidth.sent_ns,
+        uncached_ns=bandwidth.uncached_ns,
         hit_ns=device_figures.hit_ns(device) or ASSUMED_HIT_NS,
         latency_error=device_figures.latency_error(latency) + DERIVED_CHAINS_ERROR * curve.derived,
         bandwidth_error=bandwidth.error,

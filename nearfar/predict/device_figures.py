@@ -285,7 +285,7 @@ def evicted_line_ns(device: DeviceProfile, read_ns: float) -> float | None:
     """Return the cost of a line of a sequence that caches evict, ns, from plain stores.
 
     None: unknown, or no other than of a line that bypasses the caches. Caches evict the lines of a
-    sequence in no order, which matters to a medium with larger blocks.
+    sequence in another order, which matters to a medium with larger blocks.
     """
     if device.technology == "file" or device.granularity_bytes <= LINE_BYTES:
         return None

@@ -168,10 +168,10 @@ class MemoryCosts:
     """Minimum and maximum latency by the other host rules (see `host`), over the latency."""
     stream_range: tuple[float, float] = (1.0, 1.0)
     """Minimum and maximum of `core_stream_ns` if it is assumed, see `core_streams`; factors."""
-    sent_ns: float | None = None
-    """Cost of a sequential line that programs flush or store past the caches; None: as of one that
-    the caches evict. They evict the lines of a sequence in no order, and a medium with larger
-    blocks combines few of them."""
+    uncached_ns: float | None = None
+    """Cost of a sequential line that a program flushes or stores past the caches; None: that of an
+    evicted one. Caches evict the lines of a sequence in another order, of which a medium with
+    larger blocks combines few."""
     write_range: tuple[float, float] = (1.0, 1.0)
     """Minimum and maximum of `write_ns`; factors."""
     crowded_reads: Crowding = UNCROWDED
@@ -294,14 +294,14 @@ def scaled_memory(
         hit_walks_ns=memory.hit_walks_ns * latency,
         core_stream_ns=memory.core_stream_ns * stream / bandwidth,
         page_ends_ns=memory.page_ends_ns / bandwidth,
-        copied_ns=None if memory.copied_ns is None else memory.copied_ns / bandwidth,
-        copied_ends_ns=memory.copied_ends_ns / bandwidth,
+        copied_ns=None if memory.copied_ns is None else memory.copied_ns * stream / bandwidth,
+        copied_ends_ns=memory.copied_ends_ns * stream / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
         write_ns=(
             memory.write_ns[0] * writes / bandwidth,
             memory.write_ns[1] * writes / bandwidth,
         ),
-        sent_ns=None if memory.sent_ns is None else memory.sent_ns * writes / bandwidth,
+        uncached_ns=None if memory.uncached_ns is None else memory.uncached_ns * writes / bandwidth,
     )
 
 
@@ -325,13 +325,26 @@ def comparable(near: MemoryCosts, *fars: MemoryCosts) -> tuple[MemoryCosts, ...]
 
 
 @lru_cache(maxsize=1024)
-def written_memory(memory: MemoryCosts, sent_share: float) -> MemoryCosts:
-    """Return a memory as a program sees it that sends `sent_share` (0..1) of its written lines."""
-    if memory.sent_ns is None or not sent_share:
+def written_memory(memory: MemoryCosts, uncached_share: float) -> MemoryCosts:
+    """Return a memory as a program sees it that flushes or stores past the caches a share of lines.
+
+    `uncached_share` is of its written lines, 0..1. Too many sequences crowd only these lines: what
+    the caches evict is hardly combined in any case.
+    """
+    if memory.uncached_ns is None:
         return memory
     random_ns, evicted_ns = memory.write_ns
-    line_ns = evicted_ns + sent_share * (memory.sent_ns - evicted_ns)
-    return replace(memory, write_ns=(random_ns, line_ns), sent_ns=None)
+    uncached_ns, evicted_ns = uncached_share * memory.uncached_ns, (1 - uncached_share) * evicted_ns
+    line_ns = uncached_ns + evicted_ns
+    return replace(
+        memory,
+        write_ns=(random_ns, line_ns),
+        uncached_ns=None,
+        crowded_writes=tuple(
+            (threads, (uncached_ns * slower + evicted_ns) / line_ns)
+            for threads, slower in memory.crowded_writes
+        ),
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -227,7 +227,7 @@ def write_backs(lines: Array) -> Array:
     return np.asarray(lines[..., WRITE_BACK] + lines[..., WRITE_BACK_STREAM])
 
 
-def sent_share(lines: Array) -> float:
+def uncached_share(lines: Array) -> float:
     """Return the share of written lines that the program flushes or stores past the caches."""
     written = float(write_backs(lines))
     return min(1.0, float(lines[FLUSH] + lines[NT_LINE]) / written) if written else 0.0

@@ -15,7 +15,7 @@ from nearfar.devices.library import load_device
 from nearfar.predict.core_time import BY_CLASSES, StreamFetch, has_prefetcher, line_costs
 from nearfar.predict.crowding import UNCROWDED, crowded, crowding, sharing
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.memory import shared_memory
+from nearfar.predict.memory import shared_memory, written_memory
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import (
     COLUMNS,
@@ -76,9 +76,19 @@ def test_many_threads_write_in_sequence_slower_but_no_slower_than_one_by_one():
     assert many <= time_ns(WRITE_BACK, 24.0)
 
 
+def test_lines_that_caches_evict_are_hardly_combined_whatever_the_number_of_threads():
+    memory = near_memory(OPTANE)
+    evicted, half = written_memory(memory, 0.0), written_memory(memory, 0.5)
+    assert crowded(evicted.crowded_writes, 24.0) == 1.0
+    assert half.write_ns[1] == pytest.approx((memory.write_ns[1] + memory.uncached_ns) / 2)
+    slowest = crowded(crowding(OPTANE, "nt-store"), 24.0)
+    expected = (memory.write_ns[1] + slowest * memory.uncached_ns) / 2 / half.write_ns[1]
+    assert crowded(half.crowded_writes, 24.0) == pytest.approx(expected)
+
+
 def test_several_sequences_of_a_thread_crowd_a_memory_of_blocks_as_threads_do():
     def written_ns(device: str, threads: float, sequences: float) -> float:
-        memory = near_memory(load_device(device))
+        memory = written_memory(near_memory(load_device(device)), 1.0)
         streams = StreamFetch(count=sequences, written=sequences)
         return line_costs(memory, BY_CLASSES, streams, threads)[WRITE_BACK_STREAM, 4] / threads
 

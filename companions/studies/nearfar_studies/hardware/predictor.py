@@ -119,13 +119,10 @@ def machine_of(case: MemoryCase, use_other: bool = False) -> CaseMachine:
 
 
 def is_ambiguous(case: MemoryCase) -> bool:
-    """Return whether two sets of devices may be the memories of a case."""
-    return any(
-        "or" in memory
-        for entry in _machines()
-        if re.search(entry["match"], case.machine)
-        for memory in entry["memories"].values()
-    )
+    """Return whether the memories of a case may be another set of devices."""
+    memories = (machine_of(case, use_other=other) for other in (False, True))
+    first, second = ((each.near.name, each.far.name) for each in memories)
+    return first != second
 
 
 def latency_ratio(case: MemoryCase) -> float | None:
@@ -141,7 +138,9 @@ def latency_ratio(case: MemoryCase) -> float | None:
 def _memory(entry: dict[str, Any], text: str, sockets: int, use_other: bool) -> DeviceProfile:
     for words, memory in entry["memories"].items():
         if re.search(words, text):
-            device = load_device(memory["or"] if use_other else memory["device"])
+            device = load_device(
+                memory.get("or", memory["device"]) if use_other else memory["device"]
+            )
             return _scaled(device, sockets) if memory.get("each_socket") else device
     raise NearfarError(f"the memory {text!r} of {entry['match']} is not known: add it")
 
@@ -187,19 +186,14 @@ class CasePredictor:
             raise NearfarError(f"there is no stand-in program for {case.program!r}")
         stand_in_input = _input_of(case, program, case.input)
         prepared = self._prepare(case, program, stand_in_input, machine_of(case))
-        slowdown = _slowdown(prepared)
+        slowdown = self._compared(case, program, prepared, machine_of(case))
         if is_ambiguous(case):
             other = machine_of(case, use_other=True)
-            also = _slowdown(self._prepare(case, program, stand_in_input, other))
+            also = self._compared(
+                case, program, self._prepare(case, program, stand_in_input, other), other
+            )
             low, high = min(slowdown.low, also.low), max(slowdown.high, also.high)
             slowdown = Estimate(slowdown.value, low, high)
-        size = SMALLER.fullmatch(case.near_memory)
-        if size is not None:  # the near run has a smaller input, also in Memory Mode
-            smaller_input = _input_of(case, program, size[1])
-            smaller = self._prepare(case, program, smaller_input, machine_of(case))
-            near = near_memory(prepared.machine.near, core=_core(prepared))
-            added = added_share(prepared.traffic, smaller.traffic, near)
-            slowdown = _divided(_plus(slowdown, added), _slowdown(smaller))
         self.checks[case.program, case.input] = prepared.checks
         assumed = [
             f"stand-in program {program.name}",
@@ -219,6 +213,19 @@ class CasePredictor:
         ):
             assumed.append("near time is that of the stand-in program here")
         return slowdown, prepared.model, "; ".join(filter(None, assumed))
+
+    def _compared(
+        self, case: MemoryCase, program: StandIn, prepared: _PreparedCase, machine: CaseMachine
+    ) -> Estimate:
+        """Return the slowdown beside the case's near run, which may have a smaller input."""
+        slowdown = _slowdown(prepared)
+        size = SMALLER.fullmatch(case.near_memory)
+        if size is None:
+            return slowdown
+        smaller = self._prepare(case, program, _input_of(case, program, size[1]), machine)
+        near = near_memory(prepared.machine.near, core=_core(prepared))
+        added = added_share(prepared.traffic, smaller.traffic, near)
+        return _divided(_plus(slowdown, added), _slowdown(smaller))
 
     def _prepare(
         self,
