@@ -1,6 +1,5 @@
 #include "profile/runtime/core_caches.hpp"
 
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +8,7 @@
 
 #include "profile/runtime/event_count.hpp"
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/thread_places.hpp"
 #include "profile/runtime/translation_size.hpp"
 #include "sim/cache/translations.hpp"
 #include "sim/reuse/reuse_stack.hpp"
@@ -28,14 +28,12 @@ struct CoreCaches {
     sim::Translations::Walk small;
     sim::Translations::Walk large;
   };
-  std::uint32_t thread;
   std::uint64_t last_line;  // ordinal of the last accessed line, plus 1
   sim::ReuseStack lines;
   sim::Translations small_pages;
   sim::Translations large_pages;
   Walks walks[max_walks];
   RecentAccess recents[recent_accesses];
-  RecentCall calls[recent_calls];
   CounterBatch batch;
   RecentMisses misses[max_streams];
 };
@@ -53,8 +51,7 @@ char* memory = nullptr;
 // Marks threads without a core, because all cores were taken; it has no memory.
 CoreCaches* no_core = nullptr;
 std::uint64_t* written = nullptr;  // by hash of the line: line << 16 | core + 1
-std::uint32_t cores_used = 0;
-std::uint32_t next_core = 0;
+ThreadPlaces<max_cores> places;
 std::uint64_t private_lines = 0;  // number of sampled lines that fit into a private cache
 unsigned sampling_log2 = 0;
 
@@ -81,7 +78,6 @@ std::uint32_t place_of(const CoreCaches& core) {
 
 void initialise(CoreCaches& core) {
   memset(static_cast<void*>(&core), 0, core_bytes());
-  core.thread = this_thread.id;
   char* memory_begin = reinterpret_cast<char*>(&core + 1);
   core.lines = sim::ReuseStack(stack_capacity(), memory_begin);
   memory_begin += sim::ReuseStack::bytes_for(stack_capacity());
@@ -92,38 +88,12 @@ void initialise(CoreCaches& core) {
   core.large_pages = sim::Translations(entries, large_page_log2, sampling_log2, large);
 }
 
-bool has_ended(std::uint32_t thread) {
-  return syscall(SYS_tgkill, getpid(), static_cast<int>(thread), 0) != 0;
-}
-
 // Claims a core that no other thread uses.
 [[gnu::noinline]] CoreCaches* claim_core() {
-  KeepErrno const keep_errno;
-  std::uint32_t place = __atomic_fetch_add(&cores_used, 1, __ATOMIC_RELAXED);
-  if (place < max_cores) {
-    initialise(core_at(place));
-    return &core_at(place);
-  }
-  __atomic_store_n(&cores_used, max_cores, __ATOMIC_RELAXED);
-  // Short-lived threads often end in order of their start, so the next index is usually free.
-  for (unsigned attempt = 0; attempt < max_cores; ++attempt) {
-    place = __atomic_fetch_add(&next_core, 1, __ATOMIC_RELAXED) % max_cores;
-    CoreCaches& core = core_at(place);
-    std::uint32_t before = __atomic_load_n(&core.thread, __ATOMIC_RELAXED);
-    if (has_ended(before) &&
-        __atomic_compare_exchange_n(&core.thread, &before, this_thread.id, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      initialise(core);
-      return &core;
-    }
-  }
-  return no_core;
-}
-
-// Returns the thread's core, or null if it has none.
-CoreCaches* own_core() {
-  if (this_thread.caches == nullptr) this_thread.caches = claim_core();
-  return this_thread.caches == no_core ? nullptr : this_thread.caches;
+  const std::uint32_t place = places.claim(thread_id());
+  if (place == max_cores) return no_core;
+  initialise(core_at(place));
+  return &core_at(place);
 }
 
 // Whether another core was the last to write the line, and its cache or the shared cache still
@@ -131,7 +101,7 @@ CoreCaches* own_core() {
 bool is_transferred(const CoreAccess& access, std::uint64_t self) {
   std::uint64_t& entry = written[(access.line * 0x9E3779B97F4A7C15ull) >> 48];
   const std::uint64_t by_self = access.line << 16 | self;
-  if (__atomic_load_n(&cores_used, __ATOMIC_RELAXED) == 1) {
+  if (places.used() == 1) {
     // No other core wrote it. The entry is rarely cached, so reading it would take long.
     if (access.store) __atomic_store_n(&entry, by_self, __ATOMIC_RELAXED);
     return false;
@@ -179,18 +149,12 @@ bool reserve_core_caches() {
 }
 
 RecentAccess* recents_of_core() {
-  CoreCaches* const core = own_core();
-  return core == nullptr ? nullptr : core->recents;
-}
-
-RecentCall* calls_of_core() {
-  CoreCaches* const core = own_core();
-  return core == nullptr ? nullptr : core->calls;
+  if (this_thread.caches == nullptr) this_thread.caches = claim_core();
+  return this_thread.caches == no_core ? nullptr : this_thread.caches->recents;
 }
 
 std::uint64_t* recent_misses(CounterRecord& counter) {
-  if (__atomic_load_n(&cores_used, __ATOMIC_RELAXED) <= 1 || recents_of_core() == nullptr)
-    return counter.recent;
+  if (places.used() <= 1 || recents_of_core() == nullptr) return counter.recent;
   const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(&counter) * 0x9E3779B97F4A7C15ull;
   RecentMisses& misses = this_thread.caches->misses[(mixed >> 32) % max_streams];
   if (misses.counter != &counter) {

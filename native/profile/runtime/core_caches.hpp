@@ -9,7 +9,6 @@
 
 #include "profile/runtime/counter_batch.hpp"
 #include "profile/runtime/process_file.hpp"
-#include "profile/runtime/recent_call.hpp"
 
 namespace nearfar::profile {
 
@@ -43,9 +42,8 @@ struct RecentAccess {
 // As many as the sampled granules that hot loops touch.
 inline constexpr unsigned recent_accesses = 128;
 
-// Return the thread's recent accesses and allocation calls, or null if it has no core.
+// Returns the thread's recent accesses, or null if it has no core.
 RecentAccess* recents_of_core();
-RecentCall* calls_of_core();
 // The lines of an object that an instruction of one thread missed last.
 struct RecentMisses {
   CounterRecord* counter;  // null: free

@@ -43,4 +43,7 @@ inline std::uint16_t recent_site(Call call) {
 }
 void store_recent_site(Call call, std::uint16_t site);
 
+// Returns false if address space cannot be reserved.
+bool reserve_recent_calls();
+
 }  // namespace nearfar::profile

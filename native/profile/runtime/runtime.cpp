@@ -16,6 +16,7 @@
 #include "profile/runtime/pages.hpp"
 #include "profile/runtime/pending_access.h"
 #include "profile/runtime/ranges.hpp"
+#include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
 #include "profile/runtime/threads_alive.h"
@@ -111,7 +112,8 @@ bool create_runtime(unsigned rate_log2) {
   if (runtime.header == nullptr) return give_up(message);
   runtime.header->rate_log2 = rate_log2;
   if (!runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() || !reserve_cache() ||
-      !reserve_reuse() || !reserve_pages(true) || !reserve_core_caches()) {
+      !reserve_reuse() || !reserve_pages(true) || !reserve_core_caches() ||
+      !reserve_recent_calls()) {
     return give_up("address space for the tables cannot be reserved (ulimit -v?)");
   }
   nf_owners = runtime.shadow.entry(0);

@@ -20,7 +20,7 @@ struct Thread {
   std::uint16_t flushed;
   std::uint16_t flushed_site;
   CoreCaches* caches;  // caches of the thread's assumed core; null until first needed
-  RecentCall* calls;   // in `caches`; null until an allocation needs it, or if there is no core
+  RecentCall* calls;   // the thread's recent allocation calls; null until first needed
 };
 
 // Plain data in the static TLS block, which is small for a library that is loaded late, by a

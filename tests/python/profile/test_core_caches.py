@@ -42,6 +42,12 @@ def test_a_single_thread_transfers_no_lines(build: Build, run: Run) -> None:
     assert all_of(result, "", lambda row: row.transfers) == 0
 
 
+def test_threads_that_only_allocate_take_no_core(build: Build, run: Run) -> None:
+    result = run(build("allocating_threads.c"), llc=LLC)
+    walks = all_of(result, "make_array", lambda row: row.tlb_misses_4k)
+    assert walks == pytest.approx((16 << 20) / 4096, rel=NEAR_ENOUGH)
+
+
 def test_a_sequential_walk_misses_every_page_once_a_round(build: Build, run: Run) -> None:
     size_kib, rounds = 65536, 3
     result = run(build("arrays.c"), "64", "1", str(size_kib), str(rounds), llc=LLC)
