@@ -8,7 +8,7 @@ other work slows either side: our kernel runs briefly before and after each run 
 the median of the ratios counts.
 The peer is the fastest of likwid-bench's vector kernels for the same arrays: its copy_avx overlaps
 too many lines on an AMD EPYC (family 25) and is up to 20 % below its copy_sse. A kernel of ours
-fails above its peer as it does below: it would have counted payload that it did not move.
+fails above its peer as it does below: it may count payload that it does not move.
 likwid-bench calibrates its clock in each run, up to 1 % off if it is preempted; the fastest clock
 of all runs converts its cycles, because preemption lowers a calibration.
 """
