@@ -44,8 +44,8 @@ struct alignas(64) Count {
   std::atomic<std::uint64_t> iterations{0};
 };
 
-// Threads that run next to the timed one until this object is destroyed. They start while it warms
-// up; it calls wait_until_running() before it takes times.
+// Threads that run next to the timed one until this object is destroyed. It calls
+// wait_until_running() before it takes times.
 class CoRunners {
  public:
   explicit CoRunners(std::span<const Worker> workers)
@@ -65,7 +65,12 @@ class CoRunners {
     }
   }
 
-  // Returns how long it waited. Throws if one of them failed.
+  // Whether any of them has a kernel; the others only spin.
+  [[nodiscard]] bool load_memory() const {
+    return std::ranges::any_of(workers_, [](const Worker& each) { return each.kernel != nullptr; });
+  }
+  // Waits until those with a kernel have run it. Returns how long it waited. Throws if one of them
+  // failed.
   Nanoseconds wait_until_running() {
     const Nanoseconds begin = os::wall_time();
     threads_.sleep_until(static_cast<unsigned>(workers_.size()));
@@ -99,20 +104,21 @@ class CoRunners {
   void work(std::size_t i) {
     const Worker& worker = workers_[i];
     os::pin_thread(worker.cpu);
-    threads_.arrive();
     if (worker.kernel == nullptr) {
+      threads_.arrive();
       while (!threads_.stopping()) relax();
       return;
     }
     const std::uint64_t block = co_runner_iterations(worker);
     std::uint64_t sum = 0;
     std::uint64_t done = 0;
-    while (!threads_.stopping()) {
+    do {
       sum += worker.kernel->run(lanes_[i], block);
+      if (done == 0) threads_.arrive();
       done += block;
       counts_[i].iterations.store(done, std::memory_order_relaxed);
       wait(worker.pause);
-    }
+    } while (!threads_.stopping());
     sink.store(sum, std::memory_order_relaxed);
   }
 

@@ -40,6 +40,9 @@ void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) 
   CoRunners co_runners(beside);
   {
     const Pinned pinned(worker.cpu);
+    // Under load, the warm-up must predict times and fill caches under the same load. Threads that
+    // only spin may start during the warm-up.
+    if (co_runners.load_memory()) co_runners.wait_until_running();
     sink.store(body(lane, co_runners), std::memory_order_relaxed);
     co_runners.finish();
   }

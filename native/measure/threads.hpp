@@ -1,4 +1,4 @@
-// Threads that start together, stop on request and report their failures to the creator.
+// Threads that stop on request and report their failures to the creator.
 #pragma once
 
 #include <atomic>

@@ -4,7 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "measure/core_to_core.hpp"
@@ -25,6 +28,42 @@ Memory memory_of(Bytes size) { return Memory::anonymous(size, os::Pages::base, s
 Worker worker_of(const char* name, Memory& memory) {
   return {.cpu = current_cpu(), .kernel = &kernel(name), .memory = &memory};
 }
+
+// Begins a while after its thread.
+class SlowStart final : public Kernel {
+ public:
+  explicit SlowStart(std::atomic<bool>& begun) : begun_(begun) {}
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    return {.read = shape.access};
+  }
+  std::uint64_t run(Lane& /*lane*/, std::uint64_t /*iterations*/) const override {
+    if (!begun_) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    begun_ = true;
+    return 0;
+  }
+
+ private:
+  std::atomic<bool>& begun_;
+};
+
+// Counts its runs, and those before the other kernel began.
+class AfterStart final : public Kernel {
+ public:
+  explicit AfterStart(const std::atomic<bool>& begun) : begun_(begun) {}
+  [[nodiscard]] Traffic traffic(const Shape& shape) const override {
+    return {.read = shape.access};
+  }
+  std::uint64_t run(Lane& /*lane*/, std::uint64_t /*iterations*/) const override {
+    ++runs;
+    if (!begun_) ++early;
+    return 0;
+  }
+  mutable int runs = 0;
+  mutable int early = 0;
+
+ private:
+  const std::atomic<bool>& begun_;
+};
 
 }  // namespace
 
@@ -57,6 +96,19 @@ TEST_CASE("loading workers move data, spinning workers move none") {
   CHECK(timing.beside[0].written_gb_per_s == 0);
   const std::vector<Worker> spin{{.cpu = chase.cpu}};
   CHECK(time_alone(chase, 1000, {0}, {0}, spin).beside[0].total() == 0);
+}
+
+TEST_CASE("a kernel warms up beside load that has begun") {
+  std::atomic<bool> begun{false};
+  Memory memory = memory_of(64_KiB);
+  Memory buffer = memory_of(64_KiB);
+  const SlowStart slow(begun);
+  const AfterStart after(begun);
+  Worker worker{.cpu = current_cpu(), .kernel = &after, .memory = &memory};
+  const std::vector<Worker> load{{.cpu = current_cpu(), .kernel = &slow, .memory = &buffer}};
+  time_alone(worker, 1, {1}, {0}, load);
+  CHECK(after.runs > 0);
+  CHECK(after.early == 0);
 }
 
 TEST_CASE("every access is timed, also under load") {
