@@ -84,7 +84,10 @@ void prepare_memory(const Worker& worker) {
   check(worker);
   const Links links = worker.kernel->links();
   if (links != Links::none) worker.memory->link(region_of(worker), worker.shape, links);
-  if (worker.kernel->traffic(worker.shape).stored().count == 0) return;
+  const Traffic traffic = worker.kernel->traffic(worker.shape);
+  if (traffic.stored().count == 0) return;
+  if (worker.kernel->has_target() && traffic.non_temporal.count != 0)
+    worker.memory->fill(region_of(worker));
   (worker.second == nullptr ? worker.memory : worker.second)->forget_links();
 }
 

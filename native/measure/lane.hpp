@@ -10,7 +10,9 @@ namespace nearfar::measure {
 Lane lane_of(const Worker& worker);
 
 // Links the worker's memory if its kernel needs links, and marks links that the kernel will
-// overwrite as lost. No other worker may run on the memory at the same time.
+// overwrite as lost. Fills memory that the kernel copies by non-temporal stores, because lines of
+// zeros can be faster (Operations::nt_store). No other worker may run on the memory at the same
+// time.
 void prepare_memory(const Worker& worker);
 
 // Saves the lane's position, so that the next run continues there.

@@ -46,6 +46,7 @@ Memory Memory::file(int descriptor, Bytes size, bool direct, Bytes offset, Bytes
   std::byte* data = os::map_file(descriptor, whole, direct, offset);
   if (data == nullptr) os::fail(EOPNOTSUPP, "map the file without a page cache");
   Memory memory(data, rounded_up(size, cache_line), whole);
+  memory.filled_ = memory.size_;
   os::populate(memory.data_, whole);
   return memory;
 }
@@ -56,6 +57,7 @@ Memory::Memory(Memory&& other) noexcept
       data_(std::exchange(other.data_, nullptr)),
       size_(other.size_),
       mapped_(other.mapped_),
+      filled_(other.filled_),
       sets_(std::move(other.sets_)),
       dropped_worth_(other.dropped_worth_),
       chained_(other.chained_),
@@ -144,6 +146,15 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
   }
   sets_.push_back(std::move(set));
   return true;
+}
+
+void Memory::fill(Bytes region) {
+  constexpr std::uint64_t value = 0x9E3779B97F4A7C15;
+  auto* words = reinterpret_cast<std::uint64_t*>(data_);
+  for (std::uint64_t i = filled_.count / sizeof value; i < region.count / sizeof value; ++i) {
+    if (words[i] == 0) words[i] = value;
+  }
+  filled_ = std::max(filled_, region);
 }
 
 std::vector<int> Memory::nodes(std::size_t samples) const {

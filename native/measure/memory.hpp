@@ -60,6 +60,9 @@ class Memory {
     chained_ = chain_end_ = 0;
   }
 
+  // Replaces words of zero in the first `region` bytes, once. A file keeps its content.
+  void fill(Bytes region);
+
   // Returns the nodes of up to `samples` pages spread over the memory.
   [[nodiscard]] std::vector<int> nodes(std::size_t samples) const;
 
@@ -75,6 +78,7 @@ class Memory {
   std::byte* data_;
   Bytes size_;
   Bytes mapped_;
+  Bytes filled_{};
   std::vector<LinkSet> sets_;
   std::uint64_t dropped_worth_ = 0;
   std::uint64_t chained_ = 0;    // the sequential order links so many lines, from the first on

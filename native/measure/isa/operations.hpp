@@ -22,7 +22,8 @@ struct Operations {
   std::uint64_t (*nt_load)(Line from, std::uint64_t count);  // null: no such load
   void (*write)(std::byte* to, std::uint64_t count, std::uint64_t value);
   // Non-temporal; ordinary stores if has_nt_store is false, here and below. A value other than 0:
-  // an AMD EPYC (family 25) takes lines of zeros twice as fast as others.
+  // an AMD EPYC (family 25) takes lines of zeros twice as fast as others. Those that store what
+  // they load need filled memory (Memory::fill).
   void (*nt_store)(std::byte* to, std::uint64_t count, std::uint64_t value);
   std::uint64_t (*update)(std::byte* at, std::uint64_t count);  // adds 1 to each word
 

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -171,6 +173,36 @@ TEST_CASE("parallel workers each get their own bandwidth") {
   CHECK(result.each[3].total() == 0);
   CHECK(result.each[4].read_gb_per_s == doctest::Approx(result.each[4].written_gb_per_s));
   CHECK(result.in_loops.count > 0);
+}
+
+TEST_CASE("non-temporal copies copy no zeros, and keep links and a file's content") {
+  const auto zeros = [](const Memory& memory, Bytes size) {
+    const auto* words = reinterpret_cast<const std::uint64_t*>(memory.data());
+    return std::count(words, words + size.count / sizeof *words, 0U);
+  };
+  for (const char* name : {"copy-nt", "stream-triad-nt", "triad-nt"}) {
+    CAPTURE(name);
+    if (!kernel(name).missing(operations()).empty()) continue;
+    Memory source = memory_of(64_KiB);
+    Memory target = memory_of(64_KiB);
+    source.link(64_KiB, {}, Links::random);
+    Worker worker = worker_of(name, source);
+    worker.second = &target;
+    worker.region = 32_KiB;
+    time_alone(worker, 512, {0}, {0}, {});
+    CHECK(zeros(source, 32_KiB) == 0);
+    CHECK(zeros(source, 64_KiB) > 0);
+    time_alone(worker_of("chase", source), 1024, {0}, {0}, {});  // a lost link would crash
+
+    const int file = memfd_create("nearfar-test", MFD_CLOEXEC);
+    REQUIRE(file >= 0);
+    REQUIRE(ftruncate(file, 1 << 16) == 0);
+    Memory of_file = Memory::file(file, 64_KiB, false);
+    close(file);
+    worker.memory = &of_file;
+    time_alone(worker, 512, {0}, {0}, {});
+    CHECK(zeros(of_file, 64_KiB) == (1 << 16) / 8);
+  }
 }
 
 TEST_CASE("a pause slows a worker down") {
