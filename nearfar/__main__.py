@@ -29,14 +29,23 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"nearfar: {error}", file=sys.stderr)
         return int(error.exit_code)
     except KeyboardInterrupt:
-        print("nearfar: interrupted; nothing was left half-written", file=sys.stderr)
-        return int(ExitCode.INTERRUPTED)
+        return _interrupted()
+    except RuntimeError as error:
+        # threading's conditions raise it if Ctrl-C comes while they take their lock again.
+        if not isinstance(error.__context__, KeyboardInterrupt):
+            raise
+        return _interrupted()
     except OSError as error:
         # Libraries raise it with a text of their own and no number.
         reason = error.strerror or str(error) or type(error).__name__
         what = f"cannot use {error.filename}" if error.filename else "a system call failed"
         print(f"nearfar: {what}: {reason}", file=sys.stderr)
         return int(ExitCode.MACHINE_LACKS)
+
+
+def _interrupted() -> int:
+    print("nearfar: interrupted; nothing was left half-written", file=sys.stderr)
+    return int(ExitCode.INTERRUPTED)
 
 
 def compiles(arguments: list[str]) -> bool:

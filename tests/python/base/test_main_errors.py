@@ -30,3 +30,24 @@ def test_an_error_of_the_system_has_a_reason(
     monkeypatch.setattr(__main__, "_run", fail)
     assert __main__.main(["device"]) == ExitCode.MACHINE_LACKS
     assert capsys.readouterr().err == f"nearfar: {sentence}\n"
+
+
+def test_an_error_that_ctrl_c_causes_in_the_standard_library_counts_as_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted_condition(_: list[str]) -> int:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise RuntimeError("release unlocked lock")  # noqa: B904
+
+    monkeypatch.setattr(__main__, "_run", interrupted_condition)
+    assert __main__.main(["measure"]) == ExitCode.INTERRUPTED
+    assert capsys.readouterr().err.startswith("nearfar: interrupted")
+
+    def other(_: list[str]) -> int:
+        raise RuntimeError("another")
+
+    monkeypatch.setattr(__main__, "_run", other)
+    with pytest.raises(RuntimeError, match="another"):
+        __main__.main(["measure"])
