@@ -174,8 +174,8 @@ def judge(
     The probes use huge pages if available. If tracing takes too long for a probe, the mechanism
     raises the slow motion for the following rounds. The result is the median of several rounds,
     because the memory of a shared machine varies by several percent; further rounds that cannot
-    change the verdict do not run. If the mechanism slows a plain
-    run down, a plain run comes before and after it, and a round in which these differ is repeated.
+    change the verdict do not run. If the mechanism slows a plain run down, a plain run comes before
+    and after it, and a round in which these differ is repeated.
     """
     target = replace(target, placements=(), group_of=kernel_of)
     with owned_folder("nearfar-probes-", None) as folder:

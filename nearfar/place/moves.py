@@ -223,7 +223,7 @@ def copy_ns_per_byte(
             if i == j:
                 continue
             rate = gb_per_s if gb_per_s is not None else _measured_rate(machine, source, target)
-            line_ns = source.core_stream_ns + (target.uncached_ns or target.write_ns[1])
+            line_ns = source.core_stream_ns + target.copied_to_ns
             times[i, j] = 1.0 / rate if rate is not None else line_ns / LINE_BYTES
     return times
 

@@ -136,12 +136,10 @@ def _parts(
     analyse_far_ns: float,
 ) -> dict[PipelinePart, _Work]:
     lines = stages.set_bytes / LINE_BYTES
-    # For each line, a copying thread reads near in sequence, and reads and writes far in sequence,
-    # past the caches.
-    written_ns = far.uncached_ns or far.write_ns[1]
-    line_ns = near.core_stream_ns + far.core_stream_ns + written_ns
+    # For each line, a copying thread reads near in sequence, and reads and writes far in sequence.
+    line_ns = near.core_stream_ns + far.core_stream_ns + far.copied_to_ns
     moved = TRANSFERRED_LINES * lines * LINE_BYTES
-    slowest_ns = max(near.read_ns[1], far.read_ns[1] + written_ns)
+    slowest_ns = max(near.read_ns[1], far.read_ns[1] + far.copied_to_ns)
     transfer = Scaling(
         one_thread=moved / (lines * line_ns),
         capacity=moved / (lines * slowest_ns),

@@ -210,6 +210,11 @@ class MemoryCosts:
         object.__setattr__(self, "_log_costs", np.log2(self.chain_costs_ns).tolist())
 
     @property
+    def copied_to_ns(self) -> float:
+        """Cost of a line of a copy into this memory, which stores past the caches, ns."""
+        return self.write_ns[1] if self.uncached_ns is None else self.uncached_ns
+
+    @property
     def unwalked_ns(self) -> float:
         """Latency of a dependent random read without page walks, ns."""
         return self.latency_ns - self.walk_ns

@@ -12,7 +12,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
 from nearfar.predict.memory import MemoryCosts, scaled_memory, seen_by, written_memory
-from nearfar.predict.traffic import Array, PhaseTraffic, uncached_share
+from nearfar.predict.traffic import Array, PhaseTraffic
 from nearfar.predict.walks import as_walked
 
 
@@ -86,8 +86,8 @@ class Model:
     ) -> None:
         self.phase = phase
         near, far = seen_by(phase.concurrency, near, far)
-        uncached = uncached_share(phase.total)
-        near, far = written_memory(near, uncached), written_memory(far, uncached)
+        near = written_memory(near, phase.uncached_share)
+        far = written_memory(far, phase.uncached_share)
         far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
         self.near = scaled_memory(near, perturbation.near_latency, perturbation.near_bandwidth)

@@ -195,6 +195,13 @@ class PhaseTraffic:
         """Reads over all traffic, 0..1; models of all memories ask for it."""
         return read_share(self.total)
 
+    @cached_property
+    def uncached_share(self) -> float:
+        """Share of written lines that the program flushes or stores past the caches, 0..1."""
+        written = float(write_backs(self.total))
+        uncached = float(self.total[FLUSH] + self.total[NT_LINE])
+        return min(1.0, uncached / written) if written else 0.0
+
 
 def column_costs(
     chase: float,
@@ -225,12 +232,6 @@ def misses(lines: Array) -> Array:
 def write_backs(lines: Array) -> Array:
     """Return lines written back to memory, summed over the last axis."""
     return np.asarray(lines[..., WRITE_BACK] + lines[..., WRITE_BACK_STREAM])
-
-
-def uncached_share(lines: Array) -> float:
-    """Return the share of written lines that the program flushes or stores past the caches."""
-    written = float(write_backs(lines))
-    return min(1.0, float(lines[FLUSH] + lines[NT_LINE]) / written) if written else 0.0
 
 
 def streamed(lines: Array) -> float:

@@ -291,10 +291,6 @@ void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site,
       address, size, [&](std::uint64_t touched) { access_line(touched, site, store); });
 }
 
-}  // namespace nearfar::profile
-
-namespace nearfar::profile {
-
 [[gnu::noinline]] static void note_owners() {
   for (; nf_pending.owned < nf_pending.count; ++nf_pending.owned) {
     nf_pending_access& access = nf_pending.list[nf_pending.owned];

@@ -186,12 +186,11 @@ class CasePredictor:
             raise NearfarError(f"there is no stand-in program for {case.program!r}")
         stand_in_input = _input_of(case, program, case.input)
         prepared = self._prepare(case, program, stand_in_input, machine_of(case))
-        slowdown = self._compared(case, program, prepared, machine_of(case))
+        slowdown = self._compared(case, program, prepared)
         if is_ambiguous(case):
-            other = machine_of(case, use_other=True)
-            also = self._compared(
-                case, program, self._prepare(case, program, stand_in_input, other), other
-            )
+            machine = machine_of(case, use_other=True)
+            other = self._prepare(case, program, stand_in_input, machine)
+            also = self._compared(case, program, other)
             low, high = min(slowdown.low, also.low), max(slowdown.high, also.high)
             slowdown = Estimate(slowdown.value, low, high)
         self.checks[case.program, case.input] = prepared.checks
@@ -214,15 +213,14 @@ class CasePredictor:
             assumed.append("near time is that of the stand-in program here")
         return slowdown, prepared.model, "; ".join(filter(None, assumed))
 
-    def _compared(
-        self, case: MemoryCase, program: StandIn, prepared: _PreparedCase, machine: CaseMachine
-    ) -> Estimate:
+    def _compared(self, case: MemoryCase, program: StandIn, prepared: _PreparedCase) -> Estimate:
         """Return the slowdown beside the case's near run, which may have a smaller input."""
         slowdown = _slowdown(prepared)
         size = SMALLER.fullmatch(case.near_memory)
         if size is None:
             return slowdown
-        smaller = self._prepare(case, program, _input_of(case, program, size[1]), machine)
+        smaller_input = _input_of(case, program, size[1])
+        smaller = self._prepare(case, program, smaller_input, prepared.machine)
         near = near_memory(prepared.machine.near, core=_core(prepared))
         added = added_share(prepared.traffic, smaller.traffic, near)
         return _divided(_plus(slowdown, added), _slowdown(smaller))
