@@ -65,7 +65,7 @@ def rows() -> Iterator[Row]:
 
 
 def _our_ns(descriptor: int, region_bytes: int, cpus: tuple[int, ...], llc_bytes: int) -> float:
-    """Return the lower quartile of some samples, in memory that is linked anew."""
+    """Return the lower quartile of some samples, in memory that is linked again."""
     from nearfar import _measure
     from nearfar.measure.sampler import Sampler
     from nearfar.samples.point import SamplePoint

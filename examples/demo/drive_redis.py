@@ -130,8 +130,8 @@ def main() -> None:
     """Drive the server whose run folder the environment names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("socket", type=Path)
-    parser.add_argument("--sessions", type=int, default=400_000)
-    parser.add_argument("--requests", type=int, default=400_000)
+    parser.add_argument("--sessions", type=int, default=200_000)
+    parser.add_argument("--requests", type=int, default=200_000)
     options = parser.parse_args()
     control = Control(Path(os.environ["NEARFAR_RUN_DIR"]))
     drive(Client(options.socket), control, options.sessions, options.requests)
