@@ -137,13 +137,19 @@ def broken_stick(counts: Sequence[int], curve: Array) -> float | None:
     count; the fitted piece must rise at least half as steeply.
     """
     x, y = np.asarray(counts, dtype=float), np.asarray(curve)
-    best, errors = None, np.inf
-    for knee in np.arange(x[0] + 2.0, x[-1] - 2.0, 0.5):
-        terms = np.stack([np.ones_like(x), x, np.maximum(0.0, x - knee)], axis=1)
-        factors, squares, *_ = np.linalg.lstsq(terms, y, rcond=None)
-        if squares.size and squares[0] < errors:
-            slope = factors[1] + factors[2]
-            level = factors[0] + factors[1] * knee
-            rises = slope > 0.5 * level / knee and factors[2] > factors[1]
-            errors, best = float(squares[0]), float(knee) if rises else None
-    return best
+    knees = np.arange(x[0] + 2.0, x[-1] - 2.0, 0.5)
+    if not knees.size:
+        return None
+    # What a line leaves of each bend and of the times: the bend's factor is that of the remainders.
+    line = np.stack([np.ones_like(x), x], axis=1)
+    bends = np.maximum(0.0, x[:, None] - knees)
+    left_of_bends, left_of_times = (
+        each - line @ np.linalg.lstsq(line, each, rcond=None)[0] for each in (bends, y)
+    )
+    factors = left_of_times @ left_of_bends / np.sum(left_of_bends**2, axis=0)
+    squares = np.sum((left_of_times[:, None] - left_of_bends * factors) ** 2, axis=0)
+    best = int(np.argmin(squares))
+    knee, bend = float(knees[best]), float(factors[best])
+    constant, slope = np.linalg.lstsq(line, y - bends[:, best] * bend, rcond=None)[0]
+    rises = slope + bend > 0.5 * (constant + slope * knee) / knee and bend > slope
+    return knee if rises else None

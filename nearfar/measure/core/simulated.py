@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar._window import MOST_IN_FLIGHT, Core, Medium, Trace, run
 from nearfar.measure.core.subject import Array, CoreLacksError
@@ -24,6 +26,9 @@ COUNTER, CHAIN, OTHER = 1, 2, 3
 """Registers."""
 PRIVATE, NEAR = 0, 2
 """Where a line is: the core's own caches, memory."""
+
+Numbers = NDArray[np.integer[Any]]
+FIRST: Numbers = np.zeros(1, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,9 @@ class SimulatedCore:
         if cycles is None:
             raise CoreLacksError(f"a simulated core has no {operation}")
         program = _Program()
-        block = program.block([_Row(cycles=cycles, uses=CHAIN, defs=CHAIN)] * DEPENDENT)
-        program.burst([block], [(0, 0, False)])
-        return self._rows([self._cycles(program, [PRIVATE]) / DEPENDENT], trials).ravel()
+        block = program.block(*[_row(cycles=cycles, uses=CHAIN, defs=CHAIN)] * DEPENDENT)
+        program.burst([block])
+        return self._rows([self._cycles(program, np.full(1, PRIVATE)) / DEPENDENT], trials).ravel()
 
     def throughput(self, filler: str, trials: int) -> Array:
         """Return ns per instruction of independent ones."""
@@ -79,46 +84,41 @@ class SimulatedCore:
 
     def round(self, count: int, store: bool) -> float:
         """Return the cycles of a round: twice a miss and `count` fillers (stores if `store`)."""
-        filler = _Row()
-        half = [filler] * count
+        half = np.repeat(_row(), count, axis=0)
         program = _Program()
         block = program.block(
-            [_Row(address=CHAIN, defs=CHAIN), *half, _Row(address=OTHER, defs=OTHER), *half]
+            _row(address=CHAIN, defs=CHAIN), half, _row(address=OTHER, defs=OTHER), half
         )
-        accesses, served = [], []
-        length = 2 * (count + 1)
-        for number in range(ROUNDS):
-            for part in range(2):
-                at = number * length + part * (count + 1)
-                accesses.append((at, STORE_LINES + 2 * number + part, False))
-                served.append(NEAR)
-                for i in range(count if store else 0):
-                    accesses.append((at + 1 + i, i % STORE_LINES, True))
-                    served.append(PRIVATE)
-        program.burst([block] * ROUNDS, accesses)
-        return self._cycles(program, served) / ROUNDS
+        # Each miss and the stores behind it.
+        halves, stores = np.arange(2 * ROUNDS)[:, None], np.arange(count if store else 0)
+        at = halves * (count + 1) + np.arange(1 + len(stores))
+        lines = np.broadcast_to(np.append(0, stores % STORE_LINES), at.shape).copy()
+        lines[:, :1] = STORE_LINES + halves
+        stored = (lines < STORE_LINES).astype(int)
+        program.burst([block] * ROUNDS, at.ravel(), lines.ravel(), stored.ravel())
+        return self._cycles(program, np.where(stored, PRIVATE, NEAR).ravel()) / ROUNDS
 
     def _misses(self, chains: int) -> float:
         program = _Program()
-        rows = [_Row(address=i + 1, defs=i + 1) for i in range(chains)]
-        block = program.block(rows)
+        block = program.block(*(_row(address=i + 1, defs=i + 1) for i in range(chains)))
         total = ROUNDS * chains
-        program.burst([block] * ROUNDS, [(i, i, False) for i in range(total)])
-        return self._cycles(program, [NEAR] * total) / ROUNDS
+        each = np.arange(total)
+        program.burst([block] * ROUNDS, each, each, 0 * each)
+        return self._cycles(program, np.full(total, NEAR)) / ROUNDS
 
     def _branch(self, *, random: bool) -> float:
         program = _Program()
-        shift = _Row(uses=COUNTER, defs=COUNTER)
-        branch = program.block([shift, _Row(uses=COUNTER, conditional=True)], 0, 9)
-        over = program.block([_Row()], 9, 13)
+        shift = _row(uses=COUNTER, defs=COUNTER)
+        branch = program.block(shift, _row(uses=COUNTER, conditional=1), end=9)
+        over = program.block(_row(), begin=9, end=13)
         ways = np.random.default_rng(self.seed).integers(0, 2, BRANCHES) * int(random)
         blocks: list[int] = []
         for way in ways:
             blocks += [branch, over] if way else [branch]
-        program.burst(blocks, [(0, 0, False)])
-        return self._cycles(program, [PRIVATE]) / BRANCHES
+        program.burst(blocks)
+        return self._cycles(program, np.full(1, PRIVATE)) / BRANCHES
 
-    def _cycles(self, program: _Program, served: Sequence[int]) -> float:
+    def _cycles(self, program: _Program, served: Numbers) -> float:
         """Return the cycles of the program, extrapolated from all but its first tenth."""
         core = Core(
             window=self.window, width=self.width, store_buffer=self.store_buffer,
@@ -130,7 +130,7 @@ class SimulatedCore:
             stream=0.0,
         )  # fmt: skip
         trace = program.trace()
-        done = run(trace, np.asarray(served, dtype=np.uint8), core, medium, medium)
+        done = run(trace, _bytes(served), core, medium, medium)
         return float(done.cycles) * program.instructions / max(done.instructions, 1)
 
     def _rows(self, cycles: Sequence[float], trials: int) -> Array:
@@ -144,75 +144,69 @@ def _round(core: SimulatedCore, count: int, store: bool) -> float:
     return core.round(count, store)
 
 
-@dataclass(frozen=True)
-class _Row:
-    """One instruction; registers are numbers, 0 is none."""
-
-    cycles: int = 1
-    address: int = 0
-    uses: int = 0
-    defs: int = 0
-    conditional: bool = False
+def _row(
+    *, cycles: int = 1, conditional: int = 0, address: int = 0, uses: int = 0, defs: int = 0
+) -> Numbers:
+    """Return one instruction, a row of a table; registers are numbers, 0 is none."""
+    return np.array([[cycles, conditional, address, uses, defs]])
 
 
 class _Program:
     """Instructions in blocks, and one burst over them."""
 
     def __init__(self) -> None:
-        self._rows: list[_Row] = []
+        self._instructions: list[Numbers] = []
         self._blocks: list[tuple[int, int, int, int]] = []
-        self._burst: tuple[list[int], list[tuple[int, int, bool]]] = ([], [])
+        self._burst: tuple[Sequence[int], Numbers, Numbers, Numbers] = ((), FIRST, FIRST, FIRST)
         self.instructions = 0
 
-    def block(self, rows: Sequence[_Row], begin: int = 0, end: int = 1) -> int:
+    def block(self, *instructions: Numbers, begin: int = 0, end: int = 1) -> int:
         """Add a block at these addresses; return its number."""
-        self._blocks.append((len(self._rows), len(rows), begin, end))
-        self._rows += rows
+        first, count = (sum(map(len, each)) for each in (self._instructions, instructions))
+        self._blocks.append((first, count, begin, end))
+        self._instructions += instructions
         return len(self._blocks) - 1
 
-    def burst(self, blocks: list[int], accesses: list[tuple[int, int, bool]]) -> None:
-        """Set what is executed; accesses are (instruction, line, whether a store)."""
-        self._burst = (blocks, accesses)
+    def burst(
+        self,
+        blocks: Sequence[int],
+        instructions: Numbers = FIRST,
+        lines: Numbers = FIRST,
+        stores: Numbers = FIRST,
+    ) -> None:
+        """Set the blocks that are executed, and columns of accesses: a read of line 0 at first."""
+        self._burst = (blocks, instructions, lines, stores)
         self.instructions = sum(self._blocks[number][1] for number in blocks)
 
     def trace(self) -> Trace:
         """Return the program as input of the native window."""
-        rows = self._rows
-        address, uses, defs = (
-            [getattr(row, name) for row in rows] for name in ("address", "uses", "defs")
-        )
+        cycles, conditional, address, uses, defs = np.concatenate(self._instructions).T
         trace = Trace()
         trace.set_code(
-            cycles=_bytes([row.cycles for row in rows]),
-            conditional=_bytes([row.conditional for row in rows]),
-            computing=_bytes([0] * len(rows)),
+            cycles=_bytes(cycles), conditional=_bytes(conditional), computing=_bytes(0 * cycles),
             address_begins=_operand_offsets(address), address=_operands(address),
             uses_begins=_operand_offsets(uses), uses=_operands(uses),
             defs_begins=_operand_offsets(defs), defs=_operands(defs),
         )  # fmt: skip
         for first, count, begin, end in self._blocks:
             trace.add_block(first, count, begin, end)
-        blocks, accesses = self._burst
+        blocks, instructions, lines, stores = self._burst
         trace.add_burst(
             blocks=np.asarray(blocks, dtype=np.uint32),
-            instructions=np.asarray([each[0] for each in accesses], dtype=np.uint32),
-            lines=np.asarray([each[1] for each in accesses], dtype=np.uint32),
-            offsets=_bytes([0] * len(accesses)),
-            widths=_bytes([8] * len(accesses)),
-            stores=_bytes([each[2] for each in accesses]),
-        )
+            instructions=instructions.astype(np.uint32), lines=lines.astype(np.uint32),
+            offsets=_bytes(0 * lines), widths=_bytes(0 * lines + 8), stores=_bytes(stores),
+        )  # fmt: skip
         trace.predict()
         return trace
 
 
-def _bytes(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return np.asarray(values, dtype=np.uint8)
+def _bytes(values: Numbers) -> NDArray[np.uint8]:
+    return values.astype(np.uint8)
 
 
-def _operands(registers: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return _bytes([register for register in registers if register])
+def _operands(registers: Numbers) -> NDArray[np.uint8]:
+    return _bytes(registers[registers > 0])
 
 
-def _operand_offsets(registers: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
-    present = np.asarray([0, *(int(register > 0) for register in registers)])
-    return np.cumsum(present).astype(np.uint32)
+def _operand_offsets(registers: Numbers) -> NDArray[np.uint32]:
+    return np.append(0, np.cumsum(registers > 0)).astype(np.uint32)
