@@ -68,14 +68,9 @@ def _longest_first(items: list[pytest.Item]) -> None:
     Workers take whole files: one would be alone at the end, and two that measure at once share the
     CPU that measuring is pinned to, while the other is idle.
     """
-    first = ("vm/", "e2e/test_")
+    first = "e2e/test_"
     measuring = ("test_core.py", "_native", "_real", "measure_verb", "validate_verb", "bench_verb")
-
-    def order(item: pytest.Item) -> int:
-        name = item.nodeid.partition("::")[0]
-        return next((at for at, part in enumerate(first) if part in name), len(first))
-
-    items.sort(key=order)
+    items.sort(key=lambda item: first not in item.nodeid.partition("::")[0])
     files = list(dict.fromkeys(item.path for item in items))
     apart = [file for file in files if any(part in file.as_posix() for part in measuring)]
     place = {file: float(at) for at, file in enumerate(files)}

@@ -1,8 +1,7 @@
 """Everything that needs far memory, in one boot of the virtual machine (vm/README.md).
 
 The boot is one, of the checks that were selected; each check of vm/checks is a test of its own
-here, failed, passed or skipped as the guest said. `make vm-test` runs all of them, `make test`
-those of `SHORT`.
+here, failed, passed or skipped as the guest said. The boot alone takes about a minute.
 """
 
 from __future__ import annotations
@@ -23,14 +22,10 @@ TIMEOUT_S = 2400.0
 and for two boots of at most 560 s each."""
 REAL_PROGRAMS = "74_run_real_programs"
 
-SHORT = {"10_machine", "20_doctor", "30_convert_fsdax", "40_convert_to_node", "70_run"}
-"""Checks that describe the machine, convert its memory and back, and place a program's data on near
-and far node, DAX file and DAX device: the shorter part."""
-
 FIRST = "30_convert_fsdax"
 """The check that divides the NVDIMM into the namespaces of later checks."""
 
-pytestmark = pytest.mark.timeout(TIMEOUT_S)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(TIMEOUT_S)]
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +73,7 @@ def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
     return result
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[] if name in SHORT else pytest.mark.long) for name in CHECKS],
-)
+@pytest.mark.parametrize("name", CHECKS)
 def test_in_the_guest(name: str, results: dict[str, tuple[str, str]]) -> None:
     assert name in results, "the guest ended before this check"
     line, block = results[name]
