@@ -90,7 +90,8 @@ def parse_spec(text: str, *, paged: bool = False) -> MemorySpec:
     head, options = _split(text)
     kind, colon, rest = head.partition(":")
     if kind not in KINDS:
-        raise _refusal(text, f"unknown kind of memory {kind!r}{nearest(kind, list(KINDS))}")
+        named = "" if kind == text else f" {kind!r}"
+        raise _refusal(text, f"unknown kind of memory{named}{nearest(kind, list(KINDS))}")
     if kind in PAGED and not paged:
         raise NearfarError(
             f"{text} is a paged memory, which no data can be put into: the kernel sends pages "

@@ -70,6 +70,7 @@ def test_a_comma_in_a_path_belongs_to_it_unless_an_option_follows() -> None:
         ("dram,load=read,load=copy", "given twice"),
         ("dram,pages", "unknown kind of memory"),
         ("DRAM", "unknown kind of memory"),
+        ("nowhere", "cannot read the memory 'nowhere': unknown kind of memory; did you mean"),
     ],
 )
 def test_bad_specs_report_the_reason_and_valid_specs(text: str, why: str) -> None:
