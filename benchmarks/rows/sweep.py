@@ -16,14 +16,14 @@ from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.options.simulate import SimulateOptions
 from nearfar.sim.simulate import simulate_pattern
 
-SECONDS = 90
+SECONDS = 100
 
 POINTS = 80
 LINES = 4_000_000
 """Lines of a point: about 70 ms, so that one worker takes six seconds."""
 SHORT_POINTS = 1000
 SHORT_LINES = 1000
-PLANNED = 100_000
+PLANNED = 1_000_000
 REPETITIONS = 3
 COMMAND = "ONLY=sweep python -m benchmarks"
 
@@ -71,7 +71,7 @@ def rows() -> Iterable[Row]:
             f"`nearfar sweep --dry-run` of {PLANNED:,} points, start included",
             wall_seconds(lambda: verb(many, "--dry-run", "--quiet")),
             "s",
-            bar=10.0,
+            bar=15.0,
             peer="a digest of each point's JSON",
             peer_value=wall_seconds(digests),
             command=COMMAND,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
@@ -40,6 +40,8 @@ class PointInputs:
     def __init__(self, contents: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
         self._contents = contents
         self._digests = digests
+        self.valid: set[Hashable] = set()
+        """Parameters that many points share and that a kind's `check` found valid."""
 
     def digest(self, name: str) -> str:
         """Return the input's part of a point's name."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -30,10 +30,10 @@ SEEDS = range(-(2**63), 2**63)
 """A column of 64-bit integers holds them; what a kind refuses beyond that is its own."""
 
 
-@dataclass(frozen=True)
-class SweepPoint:
+class SweepPoint(msgspec.Struct, frozen=True, gc=False):
     """One thing to compute."""
 
+    # Python's search for cyclic garbage would visit a million of them again and again.
     id: str
     kind: str
     parameters: bytes
@@ -119,6 +119,14 @@ def _tables(table: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(table, item, strict=True)) for item in itertools.product(*values)]
 
 
+class _PointHead(NamedTuple):
+    """The part of a point that others of its kind with the same inputs have too."""
+
+    text: bytes
+    """Hashed before the point's parameters."""
+    needs: tuple[str, ...]
+
+
 class _PointMaker:
     """Makes points and adds each of them to the matrix once."""
 
@@ -127,6 +135,7 @@ class _PointMaker:
         self._inputs = reader.inputs()
         self._encoder = msgspec.json.Encoder(order="sorted")
         self._sources: dict[Any, str] = {}
+        self._heads: dict[tuple[str, tuple[str, ...]], _PointHead] = {}
 
     def add(self, block: SweepBlock, values: dict[str, Any]) -> None:
         kind = POINT_KINDS.get(block.kind)
@@ -148,22 +157,30 @@ class _PointMaker:
         seed = getattr(described, "seed", None)
         if seed is not None and seed not in SEEDS:
             raise NearfarError(f"a seed is a number of 64 bits with its sign, not {seed}")
-        needs = described.needs()
-        for name in needs:
-            self._reader.read(name)
+        head = self._head(described)
         described.check(self._inputs)
         parameters = self._encoder.encode(described)
-        kind = described.NAME
-        if kind not in self._matrix.versions:
-            self._matrix.versions[kind] = version_of(described.CODE)
-        digests = ",".join(self._inputs.digest(name) for name in needs)
-        named = f"{kind} {self._matrix.versions[kind]} {digests} ".encode() + parameters
-        point = digest_of(named)
+        point = digest_of(head.text + parameters)
         if point not in self._matrix.points:
             self._matrix.points[point] = SweepPoint(
-                point, kind, parameters, tuple(needs), described.MEASURED
+                point, described.NAME, parameters, head.needs, described.MEASURED
             )
         return point
+
+    def _head(self, described: PointKind) -> _PointHead:
+        """Return the part that others have too, after reading its inputs."""
+        needs = tuple(described.needs())
+        kind = described.NAME
+        head = self._heads.get((kind, needs))
+        if head is None:
+            for name in needs:
+                self._reader.read(name)
+            if kind not in self._matrix.versions:
+                self._matrix.versions[kind] = version_of(described.CODE)
+            digests = ",".join(self._inputs.digest(name) for name in needs)
+            text = f"{kind} {self._matrix.versions[kind]} {digests} ".encode()
+            head = self._heads[kind, needs] = _PointHead(text, needs)
+        return head
 
     def _of_program(self, kind: type[PointKind], values: dict[str, Any]) -> dict[str, Any]:
         """Return the fields that ``[programs]`` fills."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from operator import attrgetter
 from typing import ClassVar
 
 from nearfar.base.errors import NearfarError
@@ -21,11 +22,14 @@ MAX_LINES = 1_000_000_000
 """Limit of simulated lines, at which shares are known to 0.003 %."""
 
 
-@POINT_KINDS.register("simulate")
-@with_options(
-    SimulateOptions,
-    "pattern", "region", "access", "stride", "write", "in_flight", "memory_mode", "seed", "lines",
+_PATTERN = (
+    "pattern", "region", "access", "stride", "write", "in_flight", "memory_mode", "lines",
 )  # fmt: skip
+_pattern, _seed = attrgetter("far", *_PATTERN), attrgetter("seed")
+
+
+@POINT_KINDS.register("simulate")
+@with_options(SimulateOptions, *_PATTERN, "seed")
 class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One pattern on one memory."""
 
@@ -41,9 +45,15 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
     def check(self, inputs: PointInputs) -> None:
         """Refuse patterns that the simulator refuses, and numbers that are too large."""
+        seed, pattern = _seed(self), _pattern(self)
+        if seed < 0:
+            raise NearfarError(f"the seed of a simulation must be 0 or more, not {seed}")
+        if pattern not in inputs.valid:
+            self._check_pattern(inputs)
+            inputs.valid.add(pattern)
+
+    def _check_pattern(self, inputs: PointInputs) -> None:
         asked = self.asked(SimulateOptions, device=self.far)
-        if asked.seed < 0:
-            raise NearfarError(f"the seed of a simulation must be 0 or more, not {asked.seed}")
         if not 1 <= asked.lines <= MAX_LINES:
             raise NearfarError(
                 f"lines, the number to simulate, must be 1 to {MAX_LINES:,}, not {asked.lines:,}"
