@@ -17,13 +17,15 @@ from nearfar.measure.settings import Progress
 from nearfar.measure.subject import Subject
 
 QUICK_S = 18.0
-FULL_S = 870.0
-"""Time until the last sample, s; computing and writing end within 20 s and 15 minutes."""
+FULL_S = 290.0
+"""Time until the last sample, s; computing and writing end within 20 s and 5 minutes. With three
+times the full time, intervals are 1.3 to 1.8 times narrower, but medians of runs minutes apart
+differ more (docs/measure.md)."""
 
 QUICK_PARTS = ("bandwidth", "chains", "idle", "loaded")
 """Parts of a short measurement: what predictions read, and "writes" where memory is durable."""
 
-SHARES = {"surfaces": 0.58, "inference": 0.27, "instrument": 0.05, "protocols": 0.10}
+SHARES = {"surfaces": 0.53, "inference": 0.33, "instrument": 0.05, "protocols": 0.09}
 """Share of the time for each part: predictions use the surfaces; inference measures many region
 sizes; the other two have few points. Time that a part leaves is not used by the next."""
 
