@@ -102,13 +102,12 @@ def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
     """Return the peak of the sites' total bytes in any sample of live bytes."""
     if len(numbers) == 1 or not len(file.live):
         return 0
-    sites = list(numbers)
-    peak = 0
-    for sample in file.live:
-        used = sample["sites"][: int(sample["count"])]
-        inside = np.isin(used["site"], sites)
-        peak = max(peak, int(used["bytes"][inside].sum()))
-    return peak
+    inside = np.zeros(1 << 16, dtype=bool)
+    inside[list(numbers)] = True
+    rows = file.live["sites"]
+    used = np.arange(rows.shape[1]) < file.live["count"][:, None]
+    counted = used & inside[rows["site"]]
+    return max(0, int(np.where(counted, rows["bytes"], 0).sum(axis=1).max()))
 
 
 def _groups(files: Sequence[ProcessFile]) -> list[_Group]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -54,4 +55,9 @@ def near_device(name: str) -> DeviceProfile:
 
 def fars(*names: str) -> list[DeviceProfile]:
     """Return these devices of the library, or all."""
-    return [load_device(name) for name in names or device_names()]
+    return [_far(name) for name in names or device_names()]
+
+
+@cache
+def _far(name: str) -> DeviceProfile:
+    return load_device(name)
