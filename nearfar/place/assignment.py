@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint
-from scipy.sparse import csr_matrix
 
 from nearfar.base.errors import NearfarError
 from nearfar.place.capacity import TOLERANCE, CapacityLimits, LimitPrices, price_limits
@@ -159,6 +157,9 @@ def solve(
     """Return HiGHS' choice among `allowed` memories, None without any, and its lower bound, ns."""
     if not len(sizes):
         return (np.zeros(0, dtype=int), 0.0) if np.all(limits >= -TOLERANCE) else (None, -np.inf)
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import csr_matrix
+
     objects, memories = np.nonzero(allowed)
     variables = len(objects)
     columns = np.arange(variables)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
@@ -152,6 +151,8 @@ def _highest_point(
     """
     if len(max_prices) == 1:
         return _highest_point_of_lines(planes, float(max_prices[0]))
+    from scipy.optimize import linprog
+
     # Variables: height / unit, prices / unit. Height <= value + slope (prices - point).
     rows = np.array([[1.0, *(-slope)] for _, slope, _ in planes])
     right = np.array([(value - slope @ point) / unit for value, slope, point in planes])

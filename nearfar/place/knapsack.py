@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint
 
 from nearfar.place.filling import fill, order_by_density
 from nearfar.place.solver import solve_milp
@@ -77,6 +76,8 @@ def _solve_core(worth: Array, weights: Array, free: float) -> tuple[NDArray[np.b
     """Return HiGHS' selection of the undecided items, and its upper bound of their value."""
     if worth.size == 0 or free <= 0:
         return np.zeros(worth.size, dtype=bool), 0.0
+    from scipy.optimize import LinearConstraint
+
     # Sizes are divided by the free space, and values by the greatest value, because the solver's
     # tolerances are absolute.
     unit = float(worth.max())

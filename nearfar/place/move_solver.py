@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import LinearConstraint
-from scipy.sparse import csr_matrix
 
 from nearfar.place.capacity import capacity_limits
 from nearfar.place.problem import Problem
 from nearfar.place.solver import solve_milp
 from nearfar.predict.traffic import Array
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 TIME_LIMIT_S = 2.0
 """Time after which HiGHS returns its best choice so far."""
@@ -66,6 +68,9 @@ class _Rows:
         self.bounds.append((low, high))
 
     def constraint(self, variables: int) -> LinearConstraint:
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import csr_matrix
+
         data = np.array([value for row in self.values for value in row])
         columns = np.array([column for row in self.columns for column in row])
         row_of = np.array([at for at, row in enumerate(self.columns) for _ in row])

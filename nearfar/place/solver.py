@@ -7,12 +7,15 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from nearfar.predict.traffic import Array
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 
 def solve_milp(
@@ -28,6 +31,8 @@ def solve_milp(
     Return the best solution and the proven lower bound of the objective. Either is None if HiGHS
     does not find it within the time limit.
     """
+    from scipy.optimize import Bounds, milp
+
     with _native_stdout_silenced():
         result = milp(
             objective,

@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from nearfar.documents.device import InterleaveFigure
 from nearfar.measure.infer.findings import MEASURED_HERE, Findings, make_evidence
@@ -100,12 +99,16 @@ def find_interleave(
 
 def _mean_by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of each count, monotonic in the count."""
+    from scipy.optimize import isotonic_regression
+
     distinct, place, weights = np.unique(counts, return_inverse=True, return_counts=True)
     means = np.array([level[place == index].mean() for index in range(len(distinct))])
     return np.asarray(isotonic_regression(means, weights=weights).x)[place]
 
 
 def _isotonic_error(level: NDArray[np.float64]) -> float:
+    from scipy.optimize import isotonic_regression
+
     return float(((level - isotonic_regression(level).x) ** 2).sum())
 
 

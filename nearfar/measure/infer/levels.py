@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from nearfar.measure.infer.miss_curves import POWERS, power_misses
 
@@ -205,6 +204,8 @@ def _solve(
     levels: list[FittedLevel],
 ) -> LevelsFit:
     """Fit the steps of levels whose places are given."""
+    from scipy.optimize import nnls
+
     regions, latency, sigma = curve.regions, curve.latency, curve.sigma()
     columns = [np.ones(len(regions))]
     columns += [power_misses(regions / level.capacity_bytes, level.power) for level in levels]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import WriteQueueFigure
@@ -185,6 +184,8 @@ def _fitted(
 
     The bend is the ns that each line beyond `knee` takes more. None of the three is negative.
     """
+    from scipy.optimize import nnls
+
     columns = [np.ones(len(lines)), lines]
     if knee is not None:
         columns.append(np.maximum(lines - knee, 0.0))

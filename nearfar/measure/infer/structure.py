@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.levels import MODEL_ERROR
@@ -197,6 +196,8 @@ def _fit(
     `parts` are (shape, expected size in ns); sizes and constant are at least 0. Return chi-square,
     which includes the sizes' deviations from those expected, and the fitted curve.
     """
+    from scipy.optimize import nnls
+
     design = np.stack([np.ones(len(target)), *(shape for shape, _ in parts)], axis=1)
     # The expected size of each part counts as one measurement of it.
     prior = np.zeros((len(parts), len(parts) + 1))
