@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import random
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -26,24 +29,71 @@ FOLDER_FILES = 1000
 """Files per folder: more slow file systems down."""
 
 
-def write_profiles(folder: Path, count: int, seed: int = 1) -> int:
+PATTERNS = 1200
+"""Different objects and traffic: two files of one pattern differ by host and command. A multiple of
+the numbers of host types and programs."""
+
+
+def write_profiles(folder: Path, count: int) -> int:
     """Write `count` profiles below `folder`; return their total bytes of data."""
-    rng = random.Random(seed)
-    encoder = msgspec.json.Encoder()
+    firsts = range(0, count, FOLDER_FILES)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        return sum(
+            pool.map(
+                write_folder,
+                [folder / f"{first // FOLDER_FILES:04d}" for first in firsts],
+                firsts,
+                [min(first + FOLDER_FILES, count) for first in firsts],
+            )
+        )
+
+
+def write_folder(folder: Path, first: int, end: int) -> int:
+    """Write the profiles `first` to `end` to a folder; return their bytes of data."""
+    folder.mkdir(parents=True)
     total = 0
-    for number in range(count):
-        profile = made_profile(rng, number)
-        total += sum(each.size_bytes for each in profile.objects)
-        below = folder / f"{number // FOLDER_FILES:04d}"
-        if number % FOLDER_FILES == 0:
-            below.mkdir(parents=True, exist_ok=True)
-        (below / f"{number:06d}.json").write_bytes(encoder.encode(profile))
+    for number in range(first, end):
+        data_bytes, rest = patterns()[number % PATTERNS]
+        total += data_bytes
+        head = msgspec.json.encode(produced(number))
+        with open(folder / f"{number:07d}.json", "wb", buffering=0) as file:  # noqa: PTH123
+            file.write(START + head + rest)
     return total
+
+
+START = b'{"kind":"workload-profile","version":1,"producer":'
+
+
+@cache
+def patterns() -> list[tuple[int, bytes]]:
+    """Return the bytes of data of each pattern, and its profile's JSON after the producer."""
+    dice = random.Random(1)
+    made = []
+    for number in range(PATTERNS):
+        profile = made_profile(dice, number)
+        start = START + msgspec.json.encode(profile.producer)
+        encoded = msgspec.json.encode(profile)
+        assert encoded.startswith(start)
+        size = sum(each.size_bytes for each in profile.objects)
+        made.append((size, encoded.removeprefix(start)))
+    return made
+
+
+def produced(number: int) -> Producer:
+    """Return the producer of a profile."""
+    kind = number % len(HOST_TYPES)
+    return Producer(
+        "0.1.0",
+        f"nearfar profile {number}",
+        f"host-{number % 997:04d}-{kind}",
+        HOST_TYPES[kind],
+        "6.1",
+        "2026-01-01T00:00:00+00:00",
+    )
 
 
 def made_profile(dice: random.Random, number: int) -> WorkloadProfile:
     """Return a run of a program on a host."""
-    kind = number % len(HOST_TYPES)
     program = PROGRAMS[number % len(PROGRAMS)]
     objects, rows = [], []
     misses_all = 0.0
@@ -85,14 +135,7 @@ def made_profile(dice: random.Random, number: int) -> WorkloadProfile:
         )
     near = misses_all * dice.uniform(30, 300) + 1e6
     return WorkloadProfile(
-        producer=Producer(
-            "0.1.0",
-            f"nearfar profile {number}",
-            f"host-{number % 997:04d}-{kind}",
-            HOST_TYPES[kind],
-            "6.1",
-            "2026-01-01T00:00:00+00:00",
-        ),
+        producer=produced(number),
         program=Program(
             command=[program],
             executable=f"/usr/bin/{program}",

@@ -25,6 +25,8 @@ def visible(data: bytes) -> bytes:
     """Return the JSON with control characters turned into visible text."""
     if b"\x7f" in data or b"\xc2" in data:
         data = _RAW.sub(lambda hit: b"\\u00%02x" % (hit[1] or hit[0])[0], data)
+    if b"\\" not in data:
+        return data
     return _ESCAPE.sub(lambda hit: b"\\" * (hit[1] is not None) + hit[0], data)
 
 

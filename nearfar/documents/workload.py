@@ -359,31 +359,37 @@ def _of_rows(profile: WorkloadProfile, rows: list[ObjectTraffic], where: str) ->
         if row.object in seen:
             yield f"{where}: object {row.object} has two rows"
         seen.add(row.object)
-        if (ranges := row.ranges) is not None:
-            lists = (ranges.read_misses, ranges.write_misses, ranges.write_backs)
-            if any(len(counts) != len(ranges.second_half) for counts in lists):
-                yield f"{where}: the ranges of object {row.object} have lists of several lengths"
-            sums = [sum(counts) for counts in zip(*lists, strict=False)]
-            if any(
-                half > 1.000001 * lines
-                for half, lines in zip(ranges.second_half, sums, strict=False)
-            ):
-                yield f"{where}: half of a range of object {row.object} has more than all its lines"
-        for name, points, curves in (
-            (
-                "curve_bytes",
-                len(profile.curve_bytes),
-                (row.curve.read, row.curve.write) if row.curve else (),
-            ),
-            (
-                "page_curve_bytes",
-                len(profile.page_curve_bytes),
-                (row.page_curve.faults, row.page_curve.written) if row.page_curve else (),
-            ),
-        ):
-            for curve in curves:
-                if len(curve) != points:
-                    yield (
-                        f"{where}: a curve of object {row.object} has {len(curve)} points, and "
-                        f"{name} has {points}"
-                    )
+        if row.ranges is not None:
+            yield from _of_ranges(row.ranges, row.object, where)
+        if row.curve is not None or row.page_curve is not None:
+            yield from _of_curves(profile, row, where)
+
+
+def _of_ranges(ranges: RangeTraffic, item: int, where: str) -> Iterator[str]:
+    lists = (ranges.read_misses, ranges.write_misses, ranges.write_backs)
+    if any(len(counts) != len(ranges.second_half) for counts in lists):
+        yield f"{where}: the ranges of object {item} have lists of several lengths"
+    sums = [sum(counts) for counts in zip(*lists, strict=False)]
+    if any(half > 1.000001 * lines for half, lines in zip(ranges.second_half, sums, strict=False)):
+        yield f"{where}: half of a range of object {item} has more than all its lines"
+
+
+def _of_curves(profile: WorkloadProfile, row: ObjectTraffic, where: str) -> Iterator[str]:
+    for name, points, curves in (
+        (
+            "curve_bytes",
+            len(profile.curve_bytes),
+            (row.curve.read, row.curve.write) if row.curve else (),
+        ),
+        (
+            "page_curve_bytes",
+            len(profile.page_curve_bytes),
+            (row.page_curve.faults, row.page_curve.written) if row.page_curve else (),
+        ),
+    ):
+        for curve in curves:
+            if len(curve) != points:
+                yield (
+                    f"{where}: a curve of object {row.object} has {len(curve)} points, and "
+                    f"{name} has {points}"
+                )

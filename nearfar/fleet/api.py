@@ -30,7 +30,8 @@ from nearfar.fleet.cache import condensed, problem
 from nearfar.fleet.costs import costs_of
 from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
-from nearfar.fleet.paged import paged_rows, price_per_gib
+from nearfar.fleet.paged import paged_rows, price_per_gib, slowdowns_of
+from nearfar.fleet.slowdowns import Slowdowns
 from nearfar.fleet.sources import find_sources, read_source
 from nearfar.options.fleet import FleetOptions
 from nearfar.options.predict import PredictOptions
@@ -75,6 +76,7 @@ class _FarSums:
     """Ratio of added time at high ends to that of values; used if limits apply to high ends."""
     quick: QuickForm
     objects: list[CheapObject]
+    slowdowns: Slowdowns
     is_paged: bool
 
 
@@ -86,12 +88,13 @@ def _summed(
     far: DeviceProfile,
 ) -> Fleet:
     types = _types(sums, hosts)
+    sums.set_types(types)
     seen = _far_sums(options, hosts, sums, far, types)
     savings: list[Saving] = []
     sensitivity = [PricePoint(far_over_near=ratio, saved={}) for ratio in PRICE_RATIOS]
     even: dict[str, float] = {}
     for text, limit in limits.items():
-        rooms = _rooms(sums, hosts, seen, limit)
+        rooms = _rooms(hosts, seen, limit)
         savings.append(cheapest_mix(rooms, seen.market, limit))
         dearest = max(room.near_price_per_gib for room in rooms)
         for point in sensitivity:
@@ -134,22 +137,21 @@ def _beside(
 ) -> BesideSaving:
     """Return the savings of the far memory `text`; `sums` then holds the sums of this memory."""
     far = load_device(text)
-    sums.forget()
     seen = _far_sums(options, hosts, sums, far, types)
     return BesideSaving(
         far=far.name,
         far_price_per_gib=seen.market.far_price_per_gib,
         savings=[
-            cheapest_mix(_rooms(sums, hosts, seen, limit), seen.market, limit)
+            cheapest_mix(_rooms(hosts, seen, limit), seen.market, limit)
             for limit in parse_limits(list(options.slo) or LIMITS).values()
         ],
     )
 
 
-def _rooms(sums: Sums, hosts: HostsFile, seen: _FarSums, limit: float) -> list[TypeRoom]:
+def _rooms(hosts: HostsFile, seen: _FarSums, limit: float) -> list[TypeRoom]:
     rooms = []
     for kind in seen.host_types:
-        room = _room(sums, hosts, kind, 1.0 + (limit - 1.0) / seen.more)
+        room = _room(seen.slowdowns, hosts, kind, 1.0 + (limit - 1.0) / seen.more)
         # `most_far` is the capacity of memory slots, which paged memory does not need.
         rooms.append(replace(room, most_far=1.0) if seen.is_paged else room)
     return rooms
@@ -169,7 +171,6 @@ def _far_sums(
     }
     is_paged = far.technology == "paged"
     if is_paged:
-        sums.set_types(types, {})
         rows = list(paged_rows(sums, far, options.slo_by, leave_out_bad=options.leave_out_bad))
         if not rows:
             raise NearfarError("no profile of the fleet has page curves, which paged memory needs")
@@ -178,18 +179,18 @@ def _far_sums(
             raise NearfarError(
                 f"no profile of {', '.join(missing)} has page curves, which paged memory needs"
             )
-        sums.set_slowdowns(
-            [(r.profile, r.host_type, r.near_ns, r.whole_bytes, r.slowdowns) for r in rows]
-        )
+        slowdowns = slowdowns_of(rows)
         quick = QuickForm(profiles=0, factor=1.0, low=1.0, high=1.0)
         price = price_per_gib(rows, far, prices.near_per_gib, prices.far_per_gib)
         # Swap and compressed memory need no adapter cards and no stock of far memory.
         more, adapter, objects = 1.0, 0.0, []
         stock_bytes = adapters = math.inf
     else:
-        sums.set_types(types, {name: costs_of(near, far) for name, near in nears.items()})
-        quick = _quick_form(sums, nears, far, leave_out_bad=options.leave_out_bad)
-        sums.spread(quick.factor)
+        costs = {name: costs_of(near, far) for name, near in nears.items()}
+        sample = sums.sample(PREDICTED_PROFILES)
+        slowdowns, all_far = sums.spread(types, costs, {uri for uri, _ in sample})
+        quick = _quick_form(sample, all_far, nears, far, leave_out_bad=options.leave_out_bad)
+        slowdowns = replace(slowdowns, factor=quick.factor)
         # Ratio of the added time at the high ends of intervals to that at the values.
         more = quick.high_end_factor / quick.factor if options.slo_by == "high" else 1.0
         price, adapter = prices.far_per_gib, prices.adapter
@@ -197,8 +198,10 @@ def _far_sums(
         stock_bytes = hosts.stock_bytes()
         adapters = math.inf if hosts.stock.adapters is None else hosts.stock.adapters
     market = Market(price, adapter, stock_bytes, adapters, options.mixes)
-    host_types = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(nears)]
-    return _FarSums(host_types, market, more, quick, objects, is_paged)
+    host_types = [
+        _host_type(sums, slowdowns, hosts, name, nears[name].name) for name in sorted(nears)
+    ]
+    return _FarSums(host_types, market, more, quick, objects, slowdowns, is_paged)
 
 
 def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
@@ -215,7 +218,9 @@ def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
     return types
 
 
-def _host_type(sums: Sums, hosts: HostsFile, name: str, near: str) -> HostType:
+def _host_type(
+    sums: Sums, slowdowns: Slowdowns, hosts: HostsFile, name: str, near: str
+) -> HostType:
     """Return a host type: sums of its profiles, and its entry in the hosts file."""
     text = hosts.text_of(name)
     seen, profiles, whole, near_ns = sums.rows(
@@ -233,28 +238,33 @@ def _host_type(sums: Sums, hosts: HostsFile, name: str, near: str) -> HostType:
         profiles=profiles,
         cpu_seconds=near_ns / 1e9,
         near_price_per_gib=hosts.prices.near_per_gib if price is None else price,
-        curve=sums.curve(name),
+        curve=slowdowns.curve(name),
     )
 
 
-def _room(sums: Sums, hosts: HostsFile, host_type: HostType, limit: float) -> TypeRoom:
+def _room(slowdowns: Slowdowns, hosts: HostsFile, host_type: HostType, limit: float) -> TypeRoom:
     return TypeRoom(
         name=host_type.name,
         count=host_type.count,
         memory_bytes=float(host_type.memory_bytes),
         near_price_per_gib=host_type.near_price_per_gib,
         most_far=hosts.text_of(host_type.name).most_far,
-        tolerating=tuple(sums.tolerating(host_type.name, limit)),
+        tolerating=tuple(slowdowns.tolerating(host_type.name, limit)),
     )
 
 
 def _quick_form(
-    sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile, *, leave_out_bad: bool
+    sample: list[tuple[str, str]],
+    all_far: dict[str, float],
+    nears: dict[str, DeviceProfile],
+    far: DeviceProfile,
+    *,
+    leave_out_bad: bool,
 ) -> QuickForm:
     """Compare the slowdowns from sums with full predictions of some profiles."""
     ratios, high_ratios = [], []
-    for profile, uri, name in sums.sample(PREDICTED_PROFILES):
-        summed = sums.quick_slowdown(profile) - 1.0
+    for uri, name in sample:
+        summed = all_far[uri]
         try:
             workload = read_document(read_source(uri), uri, WorkloadProfile)
             asked = PredictOptions(profile=workload, near=nears[name], far=[far], max_objects=1)

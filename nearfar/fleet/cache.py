@@ -9,23 +9,29 @@ verb checks it, so that no profile fails later.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import multiprocessing
 import os
 import zlib
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import astuple
 
 import nearfar
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path, cannot_write
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.header import read_document
-from nearfar.fleet.sources import FleetProfileSource, read_source
+from nearfar.documents.workload import AccessClasses
+from nearfar.fleet.sources import FleetSources, read_source
 
 BUCKET_FILES = 2000
 """Approximate files per bucket: a second of work, and Parquet files of a useful size."""
@@ -34,49 +40,87 @@ MIN_PARALLEL_FILES = 400
 """Files below which starting another process takes longer than reading them."""
 
 
-def condensed(
-    sources: Sequence[FleetProfileSource], folder: Path, tell: Callable[[int, int], None]
-) -> list[str]:
+def condensed(sources: FleetSources, folder: Path, tell: Callable[[int, int], None]) -> list[str]:
     """Return the names of the buckets in `folder`; `tell` receives (files read, all files)."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
-    named = {_name(bucket): bucket for bucket in _buckets(sources)}
-    missing = [name for name in named if not (folder / f"{name}-profiles.parquet").exists()]
-    done = sum(len(bucket) for name, bucket in named.items() if name not in set(missing))
-    tell(done, len(sources))
-    if sum(len(named[name]) for name in missing) <= MIN_PARALLEL_FILES or len(missing) == 1:
-        for name in missing:
-            condense(named[name], folder, name)
-        return list(named)
-    processes = min(len(missing), len(os.sched_getaffinity(0)))
-    # Spawn, not fork: the parent may have threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        futures = {pool.submit(condense, named[name], folder, name): name for name in missing}
-        for future in as_completed(futures):
+    names: list[str] = []
+    done, total = 0, len(sources.uris)
+    with _Workers(folder) as workers:
+        for bucket in _buckets(sources.uris):
+            names.append(_name(bucket, sources))
+            if (folder / f"{names[-1]}-profiles.parquet").exists():
+                done += len(bucket)
+            else:
+                workers.condense(bucket, names[-1])
+        tell(done, total)
+        for count in workers.finished():
+            done += count
+            tell(done, total)
+    return names
+
+
+class _Workers:
+    """Condense buckets, in other processes if there are many files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._waiting: list[tuple[list[str], str]] = []
+        self._pool: ProcessPoolExecutor | None = None
+        self._futures: dict[Future[None], int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def condense(self, bucket: list[str], name: str) -> None:
+        """Condense a bucket soon: at once, if there are many files already."""
+        self._waiting.append((bucket, name))
+        files = sum(len(uris) for uris, _ in self._waiting)
+        if self._pool is None and len(self._waiting) > 1 and files > MIN_PARALLEL_FILES:
+            self._pool = ProcessPoolExecutor(
+                len(os.sched_getaffinity(0)),
+                # Not fork: the parent may have threads.
+                mp_context=multiprocessing.get_context("spawn"),
+                # Nothing of a document refers back to it, so nothing is garbage that is not freed.
+                initializer=gc.disable,
+            )
+        if self._pool is not None:
+            for uris, named in self._waiting:
+                self._futures[self._pool.submit(condense, uris, self._folder, named)] = len(uris)
+            self._waiting.clear()
+
+    def finished(self) -> Iterator[int]:
+        """Wait for all buckets; yield the number of files of each."""
+        for uris, name in self._waiting:
+            condense(uris, self._folder, name)
+            yield len(uris)
+        for future in as_completed(self._futures):
             future.result()
-            done += len(named[futures[future]])
-            tell(done, len(sources))
-    return list(named)
+            yield self._futures.pop(future)
 
 
-def _buckets(sources: Sequence[FleetProfileSource]) -> list[list[FleetProfileSource]]:
+def _buckets(uris: Sequence[str]) -> Iterator[list[str]]:
     count = 1
-    while count * BUCKET_FILES < len(sources):
+    while count * BUCKET_FILES < len(uris):
         count *= 2
-    buckets: list[list[FleetProfileSource]] = [[] for _ in range(count)]
-    for source in sources:
-        buckets[zlib.crc32(source.uri.encode()) % count].append(source)
-    return [bucket for bucket in buckets if bucket]
+    buckets: list[list[str]] = [[] for _ in range(count)]
+    for uri in uris:
+        buckets[zlib.crc32(uri.encode()) % count].append(uri)
+    for bucket in buckets:
+        if bucket:
+            bucket.sort()
+            yield bucket
 
 
-def _name(bucket: Sequence[FleetProfileSource]) -> str:
+def _name(bucket: Sequence[str], sources: FleetSources) -> str:
     digest = hashlib.blake2b(f"{FORMAT} {nearfar.__version__}\n".encode(), digest_size=16)
-    for source in sorted(bucket, key=lambda source: source.uri):
-        where = source.uri if "://" in source.uri else os.path.abspath(source.uri)  # noqa: PTH100
-        digest.update(f"{where} {source.size_bytes} {source.changed_ns}\n".encode())
+    digest.update("".join(f"{uri} {sources.state(uri)}\n" for uri in bucket).encode())
     return digest.hexdigest()
 
 
@@ -85,7 +129,7 @@ def problem(text: str) -> NearfarError:
     return NearfarError(f"{text}; --leave-out-bad skips such files")
 
 
-FORMAT = 3
+FORMAT = 4
 """Version of the condensed rows: a new number discards cached ones."""
 
 
@@ -93,101 +137,124 @@ MAX_PROFILE_BYTES = 1 << 46
 """Most data of one profile: 64 TiB, as much as 46 bits address. The sum of 100,000 of them still is
 an integer of 64 bits."""
 
-PROFILE_COLUMNS = {
-    "profile": str,
-    "uri": str,
-    "host": str,
-    "cpu_model": str,
-    "run": str,
-    "program": str,
-    "near_ns": float,
-    "bytes": int,
-    "problem": str,
-}
-OBJECT_COLUMNS = {
-    "profile": str,
-    "object": str,
-    "bytes": int,
-    "chase": float,
-    "independent": float,
-    "stream": float,
-    "write_back": float,
-}
+PROFILE_COLUMNS = pa.schema(
+    {
+        "run": pa.string(),
+        "uri": pa.string(),
+        "host": pa.string(),
+        "cpu_model": pa.string(),
+        "program": pa.string(),
+        "near_ns": pa.float64(),
+        "bytes": pa.int64(),
+        "objects": pa.int64(),
+        "problem": pa.string(),
+    }
+)
+"""`run`: a hash of host, time and command. `objects`: how many rows of the other table belong to
+it; both tables have the same order."""
+OBJECT_COLUMNS = pa.schema(
+    {
+        "object": pa.string(),
+        "bytes": pa.int64(),
+        "chase": pa.float64(),
+        "independent": pa.float64(),
+        "stream": pa.float64(),
+        "write_back": pa.float64(),
+    }
+)
 
 
-def condense(sources: Sequence[FleetProfileSource], folder: Path, name: str) -> None:
+def condense(uris: Sequence[str], folder: Path, name: str) -> None:
     """Write two Parquet files with the rows of these profiles: NAME-profiles, NAME-objects."""
-    profiles: list[tuple[object, ...]] = []
-    objects: list[tuple[object, ...]] = []
-    for source in sources:
-        _append_rows(source, profiles, objects)
-    _write(folder / f"{name}-objects.parquet", OBJECT_COLUMNS, objects)
+    profiles: list[list[Any]] = [[] for _ in PROFILE_COLUMNS]
+    objects = _Objects()
+    for uri in uris:
+        for column, value in zip(profiles, _row(uri, objects), strict=True):
+            column.append(value)
+    _write(folder / f"{name}-objects.parquet", OBJECT_COLUMNS, objects.columns())
     # Last: if this file exists, both are complete.
     _write(folder / f"{name}-profiles.parquet", PROFILE_COLUMNS, profiles)
 
 
-def _append_rows(
-    source: FleetProfileSource,
-    profiles: list[tuple[object, ...]],
-    objects: list[tuple[object, ...]],
-) -> None:
+class _Objects:
+    """The objects of a bucket, and their traffic in each phase."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.bytes: list[int] = []
+        self.of: list[int] = []
+        """Index of the object of each row of traffic."""
+        self.misses = array("d")
+        """Three AccessClasses for each row: read, written, and read in sequence."""
+        self.write_backs: list[float] = []
+
+    def add(self, profile: WorkloadProfile) -> None:
+        """Add all objects of a profile."""
+        first, misses = len(self.names), self.misses
+        self.names += [described.name for described in profile.objects]
+        self.bytes += [described.size_bytes for described in profile.objects]
+        for phase in profile.phases:
+            for row in phase.objects:
+                traffic = row.traffic
+                self.of.append(first + row.object)
+                misses.extend(astuple(traffic.read_misses))
+                misses.extend(astuple(traffic.write_misses))
+                misses.extend(astuple(traffic.read_sequential))
+                self.write_backs.append(traffic.write_backs)
+
+    def columns(self) -> list[Any]:
+        """Return the values of `OBJECT_COLUMNS`."""
+        rows = np.frombuffer(self.misses).reshape(-1, 3, 4).transpose(1, 2, 0)
+        read, write, followed = rows
+        chase = read[CHASE] - followed[CHASE]
+        independent = read[INDIRECT] - followed[INDIRECT] + read[OPAQUE] - followed[OPAQUE]
+        # Loads that a prefetcher follows and stores that wait in a buffer cost bandwidth only.
+        stream = read[CHASE] + read[INDIRECT] + read[STREAM] + read[OPAQUE] - chase - independent
+        stream += write[CHASE] + write[INDIRECT] + write[STREAM] + write[OPAQUE]
+        sums = [
+            np.bincount(self.of, values, len(self.names))
+            for values in (chase, independent, stream, self.write_backs)
+        ]
+        return [self.names, self.bytes, *sums]
+
+
+CHASE, INDIRECT, STREAM, OPAQUE = map(
+    AccessClasses.__struct_fields__.index, ("chase", "indirect", "stream", "opaque")
+)
+
+
+def _row(uri: str, objects: _Objects) -> tuple[object, ...]:
+    """Return the row of a profile, and add its objects to `objects`."""
     try:
-        content = read_source(source.uri)
-        profile = read_document(content, source.uri, WorkloadProfile)
+        profile = read_document(read_source(uri), uri, WorkloadProfile)
     except OSError as error:
-        profiles.append(_row_of_bad_file(source.uri, f"cannot be read: {error.strerror or error}"))
-        return
+        return _row_of_bad_file(uri, f"cannot be read: {error.strerror or error}")
     except NearfarError as error:
-        profiles.append(_row_of_bad_file(source.uri, str(error).removeprefix(source.uri).strip()))
-        return
-    key = hashlib.blake2b(content, digest_size=16).hexdigest()
-    sums = [[0.0, 0.0, 0.0, 0.0] for _ in profile.objects]
-    near_ns = 0.0
-    for phase in profile.phases:
-        near_ns += phase.near_cpu_time_ns.value
-        for row in phase.objects:
-            traffic, sums_of_object = row.traffic, sums[row.object]
-            read, write, followed = (
-                traffic.read_misses,
-                traffic.write_misses,
-                traffic.read_sequential,
-            )
-            chase = read.chase - followed.chase
-            independent = read.indirect - followed.indirect + read.opaque - followed.opaque
-            sums_of_object[0] += chase
-            sums_of_object[1] += independent
-            # Loads that a prefetcher follows and stores that wait in a buffer cost bandwidth only.
-            sums_of_object[2] += (
-                read.chase + read.indirect + read.stream + read.opaque - chase - independent
-            )
-            sums_of_object[2] += write.chase + write.indirect + write.stream + write.opaque
-            sums_of_object[3] += traffic.write_backs
-    total = 0
-    for described, totals in zip(profile.objects, sums, strict=True):
-        total += described.size_bytes
-        objects.append((key, described.name, described.size_bytes, *totals))
+        return _row_of_bad_file(uri, str(error).removeprefix(uri).strip())
+    total = sum([described.size_bytes for described in profile.objects])
     if total > MAX_PROFILE_BYTES:
-        del objects[-len(profile.objects) :]
-        text = f"is no usable profile: its objects have {total:,} bytes together"
-        profiles.append(_row_of_bad_file(source.uri, text))
-        return
+        return _row_of_bad_file(
+            uri, f"is no usable profile: its objects have {total:,} bytes together"
+        )
+    objects.add(profile)
     made = profile.producer
-    run = f"{made.host} {made.time_utc} {made.command}"
     program = profile.program.executable.rpartition("/")[2]
-    profiles.append((key, source.uri, made.host, made.cpu_model, run, program, near_ns, total, ""))
+    near_ns = sum([phase.near_cpu_time_ns.value for phase in profile.phases])
+    run = content_digest(f"{made.host} {made.time_utc} {made.command}".encode())
+    count = len(profile.objects)
+    return (run, uri, made.host, made.cpu_model, program, near_ns, total, count, "")
+
+
+def content_digest(content: bytes) -> str:
+    """Return a hash of 128 bits: no two of a fleet's are equal by chance."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _row_of_bad_file(uri: str, problem: str) -> tuple[object, ...]:
-    return ("", uri, "", "", "", "", 0.0, 0, problem)
+    return ("", uri, "", "", "", 0.0, 0, 0, problem)
 
 
-def _write(path: Path, columns: dict[str, type], rows: Sequence[tuple[object, ...]]) -> None:
-
-    types = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    names = list(columns)
-    turned = list(zip(*rows, strict=True)) if rows else [() for _ in names]
-    data = [
-        pa.array(values, types[columns[name]]) for name, values in zip(names, turned, strict=True)
-    ]
+def _write(path: Path, columns: pa.Schema, values: list[Any]) -> None:
+    data = [pa.array(each, column.type) for each, column in zip(values, columns, strict=True)]
     with atomic_path(path) as temporary:
-        pq.write_table(pa.table(data, names=names), temporary)
+        pq.write_table(pa.table(data, schema=columns), temporary)

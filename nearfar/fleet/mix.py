@@ -16,8 +16,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents.fleet import Mix, Saving
-from nearfar.fleet.aggregate import SHARES
 from nearfar.fleet.hosts import GIB
+from nearfar.fleet.slowdowns import SHARES
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,19 @@ profiles are read again, at most `MAX_PROFILES` of a type, the first in the orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import PAGE_BYTES
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.fleet import Judge
 from nearfar.documents.header import read_document
-from nearfar.fleet.aggregate import SHARES, Sums
+from nearfar.fleet.aggregate import Sums
 from nearfar.fleet.cache import problem
+from nearfar.fleet.slowdowns import SHARES, Slowdowns
 from nearfar.fleet.sources import read_source
 from nearfar.predict.paged import footprint_pages, paged_phases
 from nearfar.predict.paged_device import paged_device
@@ -31,7 +34,6 @@ MIDDLE_COMPRESSED = 0.5
 class PagedRow:
     """One profile's slowdown by share of its pages that is offloaded."""
 
-    profile: str
     host_type: str
     near_ns: float
     whole_bytes: float
@@ -50,10 +52,10 @@ def paged_rows(
 
     Files that are left out are counted for each memory, since other memories may use them.
     """
-    for profile, uri, name in sums.drawn(MAX_PROFILES):
+    for uri, name in sums.drawn(MAX_PROFILES):
         try:
             workload = read_document(read_source(uri), uri, WorkloadProfile)
-            yield _row(profile, name, workload, device, judge)
+            yield _row(name, workload, device, judge)
         except OSError as error:
             raise problem(f"{uri} can no longer be read: {error}") from error
         except NearfarError as error:
@@ -63,9 +65,7 @@ def paged_rows(
             sums.left_out[why] = sums.left_out.get(why, 0) + 1
 
 
-def _row(
-    profile: str, name: str, workload: WorkloadProfile, device: DeviceProfile, judge: Judge
-) -> PagedRow:
+def _row(name: str, workload: WorkloadProfile, device: DeviceProfile, judge: Judge) -> PagedRow:
     phases = paged_phases(workload)
     pages = footprint_pages(phases)
     least = phases[0].sizes_pages[0] * PAGE_BYTES
@@ -77,12 +77,23 @@ def _row(
     slowdowns = [getattr(row.slowdown, judge) for row in prediction.paged.budgets]
     shares = [phase.compressed_share for phase in phases if phase.compressed_share is not None]
     return PagedRow(
-        profile=profile,
         host_type=name,
         near_ns=sum(phase.near_cpu_time_ns.value for phase in workload.phases),
         whole_bytes=whole,
         slowdowns=(1.0, *slowdowns[1:]),
         compressed_share=sum(shares) / len(shares) if shares else MIDDLE_COMPRESSED,
+    )
+
+
+def slowdowns_of(rows: Sequence[PagedRow]) -> Slowdowns:
+    """Return the slowdowns of all rows."""
+    types = sorted({row.host_type for row in rows})
+    return Slowdowns(
+        types=types,
+        kind=np.array([types.index(row.host_type) for row in rows]),
+        near_ns=np.array([row.near_ns for row in rows]),
+        whole=np.array([row.whole_bytes for row in rows]),
+        added=np.array([row.slowdowns for row in rows]).T - 1.0,
     )
 
 

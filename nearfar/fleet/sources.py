@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
@@ -14,54 +14,74 @@ from nearfar.base.errors import ExitCode, NearfarError
 
 
 @dataclass(frozen=True)
-class FleetProfileSource:
-    """One file, with its size and time of change."""
+class FleetSources:
+    """The files of a fleet."""
 
-    uri: str
-    """A path, or a URI."""
-    size_bytes: int
-    changed_ns: int
+    uris: list[str]
+    """Absolute paths, and URIs."""
+    states: Mapping[str, str]
+    """Size and time of change of each URI, as its object store lists them."""
+
+    def state(self, uri: str) -> str:
+        """Return a text that changes when the file does."""
+        if "://" in uri:
+            return self.states[uri]
+        try:
+            status = os.stat(uri)  # noqa: PTH116 - a million times
+        except OSError as error:
+            return str(error)
+        # Permissions change no other time than this one.
+        return f"{status.st_size} {status.st_ctime_ns}"
 
 
-def find_sources(given: Sequence[str]) -> list[FleetProfileSource]:
+def find_sources(given: Sequence[str]) -> FleetSources:
     """Return all files, also those in folders; raises NearfarError for a missing one."""
-    sources: dict[str, FleetProfileSource] = {}
+    uris: list[str] = []
+    states: dict[str, str] = {}
     for text in given:
-        for source in _remote(text) if "://" in text else _local(Path(text)):
-            sources[source.uri] = source
-    if not sources:
+        if "://" in text:
+            states |= _remote(text)
+        else:
+            uris += _local(text)
+    # Files that were named twice count once.
+    uris = [*(dict.fromkeys(uris) if len(given) > 1 else uris), *states]
+    if not uris:
         raise NearfarError(
             "the fleet is empty: name profiles of `nearfar profile`, or folders of them"
             + (f"; there are no .json files in {', '.join(given)}" if given else "")
         )
-    return list(sources.values())
+    return FleetSources(uris, states)
 
 
-def _local(path: Path) -> list[FleetProfileSource]:
-    if path.is_dir():
-        # rglob would make a Path of every file of every kind: slow for 100,000.
-        return [_status(file) for file in sorted(_files(path))]
-    if not path.exists():
-        raise NearfarError(f"there is no file or folder {path}")
-    return [_status(str(path))]
+def _local(text: str) -> Iterator[str]:
+    path = os.path.abspath(text)  # noqa: PTH100 - also without "..", which Path.absolute keeps
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - as below
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NearfarError(f"there is no file or folder {text}") from error
+    except OSError as error:
+        raise NearfarError(f"cannot read {text}: {error.strerror}") from error
+    return _files(path) if is_folder else iter([path])
 
 
-def _files(folder: Path) -> list[str]:
-    return [
-        os.path.join(where, name)  # noqa: PTH118 - 100,000 times
-        for where, _, names in os.walk(folder)
-        for name in names
-        if name.endswith(".json")
-    ]
+def _files(top: str) -> Iterator[str]:
+    """Yield all .json files below a folder, and each folder below it that cannot be read."""
+    folders = [top]
+    while folders:
+        folder = folders.pop()
+        try:
+            # Path.rglob would make a Path of every file: slow for a million.
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".json") and not entry.is_dir():
+                        yield entry.path
+                    elif entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except OSError:
+            yield folder  # Reading it as a file says why it cannot be read.
 
 
-def _status(name: str) -> FleetProfileSource:
-    status = os.stat(name)  # noqa: PTH116 - 100,000 times
-    return FleetProfileSource(name, status.st_size, status.st_mtime_ns)
-
-
-def _remote(uri: str) -> list[FleetProfileSource]:
-
+def _remote(uri: str) -> dict[str, str]:
     system, path = _system(uri)
     scheme = uri.partition("://")[0]
     try:
@@ -72,11 +92,11 @@ def _remote(uri: str) -> list[FleetProfileSource]:
             infos = system.get_file_info(fs.FileSelector(path, recursive=True))
     except OSError as error:
         raise NearfarError(f"cannot list {uri}: {error}", ExitCode.MACHINE_LACKS) from error
-    return [
-        FleetProfileSource(f"{scheme}://{info.path}", info.size or 0, info.mtime_ns or 0)
-        for info in sorted(infos, key=lambda info: info.path)
+    return {
+        f"{scheme}://{info.path}": f"{info.size} {info.mtime_ns}"
+        for info in infos
         if info.type == fs.FileType.File and info.path.endswith(".json")
-    ]
+    }
 
 
 def _system(uri: str) -> tuple[fs.FileSystem, str]:
@@ -88,11 +108,21 @@ def _system(uri: str) -> tuple[fs.FileSystem, str]:
     return system[0], system[1]
 
 
+PIECE_BYTES = 1 << 16
+"""Most bytes of one read: more than most profiles have, and little enough to be allocated fast."""
+
+
 def read_source(uri: str) -> bytes:
     """Return a file's content."""
     if "://" not in uri:
-        with open(uri, "rb") as file:  # noqa: PTH123 - 100,000 times
-            return file.read()
+        file = os.open(uri, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            pieces = []
+            while piece := os.read(file, PIECE_BYTES):
+                pieces.append(piece)
+            return b"".join(pieces)
+        finally:
+            os.close(file)
     system, path = _system(uri)
     with system.open_input_stream(path) as stream:
         return bytes(stream.read())

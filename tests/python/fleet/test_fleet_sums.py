@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +21,11 @@ from rich.console import Console
 from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.documents import Fleet, WorkloadProfile, save
-from nearfar.fleet.aggregate import SHARES
 from nearfar.fleet.api import fleet
 from nearfar.fleet.hosts import parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
 from nearfar.fleet.page import render
+from nearfar.fleet.slowdowns import SHARES
 from nearfar.fleet.table import print_fleet
 from nearfar.options.fleet import FleetOptions
 
@@ -177,6 +180,42 @@ def test_what_reading_accepts_is_condensed_or_named(request_of: FleetOptions) ->
         assert str(bad) in str(raised.value)
         result = fleet(replace(request_of, leave_out_bad=True))
         assert (result.profiles, sum(result.left_out.values())) == (8, 1)
+
+
+def test_a_folder_that_cannot_be_read_is_named_or_left_out(
+    request_of: FleetOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = Path(request_of.profiles[0]) / "closed"
+    closed.mkdir()
+    scandir = os.scandir
+
+    def refused(path: str) -> Iterator[os.DirEntry[str]]:
+        if path == str(closed):  # root may read every folder
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(NearfarError, match=f"{closed} cannot be read: "):
+        fleet(request_of)
+    with pytest.raises(NearfarError, match=f"{closed} cannot be read: "):
+        fleet(replace(request_of, profiles=[str(closed)]))
+    result = fleet(replace(request_of, leave_out_bad=True))
+    assert (result.profiles, result.left_out) == (8, {"cannot be read": 1})
+
+
+def test_kept_rows_are_of_files_and_not_of_their_names_here(
+    request_of: FleetOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiles = Path(request_of.profiles[0])
+    monkeypatch.chdir(profiles.parent)
+    first = fleet(replace(request_of, profiles=["profiles"]))
+    monkeypatch.chdir(profiles)
+    assert rounded(fleet(replace(request_of, profiles=["../profiles"]))) == rounded(first)
+    # A file whose permissions change is read again.
+    before = sorted(path.name for path in request_of.cache.iterdir())  # type: ignore[union-attr]
+    (profiles / "1.json").chmod(0o600)
+    assert rounded(fleet(request_of)) == rounded(first)
+    assert sorted(path.name for path in request_of.cache.iterdir()) != before  # type: ignore[union-attr]
 
 
 def test_limits_of_the_interval_are_stricter_than_those_of_the_value(
