@@ -147,8 +147,6 @@ unsigned make_cache(unsigned target) {
 }
 
 int cache_flags(unsigned target) {
-  // There are few samples, and a cache per thread would use more memory than they do.
-  if (mode == Mode::samples) return MALLOCX_TCACHE_NONE;
   unsigned cache = caches.cache_plus_one[target];
   if (cache == 0) cache = make_cache(target);
   return cache == no_cache ? MALLOCX_TCACHE_NONE : MALLOCX_TCACHE(cache - 1);

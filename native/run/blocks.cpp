@@ -17,10 +17,6 @@ std::uint64_t plain_deleted_bytes = 0;
 
 namespace {
 
-// If nothing is placed, sampled blocks have separate addresses, so that free detects them by one
-// comparison: those of this target, which is also near memory.
-constexpr unsigned sample_target = 1;
-
 // Bytes between checks while inert, because the library may become active.
 constexpr std::uint64_t inert_distance = 1 << 20;
 // Countdown of a thread that has just started: its next block is recorded.
@@ -29,27 +25,9 @@ constexpr std::uint64_t record_next = 1;
 // page too, so a later one is recorded.
 constexpr std::uint64_t record_soon = page_bytes;
 
-// Flags of mallocx for a block that has its page, and so the page's word in the shadow, for itself.
-int own_page(int flags) {
-  constexpr int page_log2 = 12;
-  return (flags & 63) >= page_log2 ? flags : (flags & ~63) | MALLOCX_LG_ALIGN(page_log2);
-}
-
 void record_pages(void* block, std::size_t size, Recognised recognised) {
   record_block(block, size, recognised.object);
   request_snapshot_after_growth();
-}
-
-// Records a block in a run that places nothing.
-void record_alone(void* block, std::size_t size, Recognised recognised) {
-  // free could not remove a block outside the samples' addresses (when these are used up).
-  if (in_near_heap(block)) return;
-  if (size < NF_RUN_CHOSEN_BYTES) {
-    record_sample(block, recognised.object, true);
-    request_snapshot_after_growth();
-  } else {
-    record_pages(block, size, recognised);
-  }
 }
 
 std::uint64_t roll() {
@@ -78,10 +56,8 @@ bool is_chosen(std::uint64_t& bytes, std::size_t size) {
   return true;
 }
 
-// If nothing is placed, only samples are outside the near heap.
 bool may_have_record(const void* block) {
-  if (shadow == nullptr) return false;
-  return mode == Mode::samples ? !in_near_heap(block) : may_be_recorded(block, page_of(block));
+  return shadow != nullptr && may_be_recorded(block, page_of(block));
 }
 
 [[gnu::noinline]] void forget_recorded(void* block) {
@@ -119,18 +95,6 @@ void* allocate_chosen(std::uint64_t& bytes, std::size_t size, int flags, Call ca
   return block;
 }
 
-// Serves a sampled block in a run that places nothing, or any block while inert.
-void* allocate_near(std::uint64_t& bytes, std::size_t size, int flags, Call call) {
-  if (mode == Mode::inert) {
-    bytes = inert_distance;
-    return allocate_in(0, size, flags);
-  }
-  bytes = next_distance(NF_RUN_CHOSEN_BYTES);
-  void* block = allocate_in(sample_target, size, own_page(flags));
-  if (block != nullptr) record_alone(block, size, recognise(call, size, false));
-  return block;
-}
-
 void free_unrecorded(void* block) {
   if (in_near_heap(block)) {
     je_free(block);
@@ -144,10 +108,7 @@ void free_unrecorded(void* block) {
 // Records a block whose size has changed.
 void record_resized(void* block, std::size_t size, Recognised recognised) {
   std::uint64_t& bytes = this_thread.countdown;
-  if (mode == Mode::samples) {
-    record_alone(block, size, recognised);
-    if (size >= bytes) bytes = next_distance(NF_RUN_CHOSEN_BYTES);
-  } else if (mode == Mode::inert) {
+  if (!active) {
     bytes = inert_distance;
   } else if (size >= large_bytes) {
     record_pages(block, size, recognised);
@@ -159,19 +120,18 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
 
 [[gnu::noinline]] void* move_block(void* block, std::size_t size, Call call) {
   const Recognised recognised =
-      mode == Mode::inert ? Recognised{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
-  const unsigned wanted = mode == Mode::samples ? sample_target : recognised.target;
+      active ? recognise(call, size, false) : Recognised{NF_RUN_NO_OBJECT, 0};
+  const unsigned wanted = recognised.target;
   // No target: the block was placed near because its thread ended.
   const unsigned target =
       target_of(block) == 0 && !in_near_heap(block) ? NF_RUN_TARGETS : target_of(block);
-  const int alignment = mode == Mode::samples ? own_page(0) : 0;
   const std::size_t old = usable_size(block);
   if (may_have_record(block)) forget_block(block, old);
   void* result = nullptr;
   if (wanted == target) {
-    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size, alignment);
+    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size, 0);
   } else {
-    result = wanted == 0 ? je_malloc(size) : far_malloc(wanted, size, alignment);
+    result = wanted == 0 ? je_malloc(size) : far_malloc(wanted, size, 0);
     if (result != nullptr) {
       memcpy(result, block, old < size ? old : size);
       free_unrecorded(block);
@@ -213,8 +173,11 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
 [[gnu::noinline]] void* allocate_at_countdown_end(std::uint64_t& bytes, std::size_t size, int flags,
                                                   Call call) {
   // Libraries allocate in constructors that run before this library's.
-  if (mode == Mode::inert) wake();
-  if (mode != Mode::every) return allocate_near(bytes, size, flags, call);
+  if (!active) wake();
+  if (!active) {
+    bytes = inert_distance;
+    return allocate_in(0, size, flags);
+  }
   if (size >= large_bytes || !is_chosen(bytes, size)) return allocate_recognised(size, flags, call);
   return allocate_chosen(bytes, size, flags, call);
 }
@@ -223,7 +186,7 @@ void* allocate(std::size_t size, int flags, Call call) {
   if (countdown_ended(this_thread.countdown, size)) {
     return allocate_at_countdown_end(this_thread.countdown, size, flags, call);
   }
-  return mode == Mode::every ? allocate_recognised(size, flags, call) : allocate_in(0, size, flags);
+  return active ? allocate_recognised(size, flags, call) : allocate_in(0, size, flags);
 }
 
 void* resize(void* block, std::size_t size, Call call) {
@@ -240,7 +203,6 @@ void* resize(void* block, std::size_t size, Call call) {
 
 void check_next_allocation() {
   this_thread.countdown = this_thread.new_countdown = 0;
-  if (mode != Mode::every) return;
   __atomic_store_n(&plain_bytes, 0, __ATOMIC_SEQ_CST);
   __atomic_store_n(&plain_deleted_bytes, 0, __ATOMIC_SEQ_CST);
 }

@@ -47,7 +47,7 @@ bool any_shared() {
 
 void places_before_fork() {
   copied_pipe[0] = copied_pipe[1] = -1;
-  if (mode != Mode::inert && any_shared() && pipe2(copied_pipe, O_CLOEXEC) != 0) {
+  if (active && any_shared() && pipe2(copied_pipe, O_CLOEXEC) != 0) {
     copied_pipe[0] = copied_pipe[1] = -1;
   }
 }
@@ -64,7 +64,7 @@ void places_in_parent() {
 void places_in_child() {
   extents_in_child();
   memories_in_child();
-  if (mode == Mode::inert) return;
+  if (!active) return;
   // Detaches even if nothing is shared now: otherwise the next mappings of both processes would use
   // the same offsets.
   const Inherited inherited = detach_files();

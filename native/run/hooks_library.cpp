@@ -27,7 +27,7 @@ extern "C" [[gnu::visibility("default")]] int dlclose(void* handle) noexcept {
   using namespace nearfar::run;
   NEARFAR_NEXT_AS(int (*)(void*), dlclose);
   if (real == nullptr) return -1;
-  if (mode == Mode::inert) return real(handle);
+  if (!active) return real(handle);
   const unsigned long long before = unloaded_libraries();
   const int result = real(handle);
   if (unloaded_libraries() != before) {

@@ -1,4 +1,4 @@
-// malloc and its family, which strdup and similar functions call.
+// The family of malloc, without malloc, calloc and free.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,24 +16,6 @@ bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value -
 
 #pragma GCC visibility push(default)
 extern "C" {
-
-void* malloc(std::size_t size) noexcept {
-  NEARFAR_SERVE(size, this_thread.countdown, mode == Mode::every, return je_malloc(size),
-                return allocate_far(size),
-                allocate_at_countdown_end(this_thread.countdown, size, 0, NEARFAR_THIS_CALL),
-                allocate_recognised(size, 0, NEARFAR_THIS_CALL))
-}
-
-void free(void* block) noexcept { free_block(block); }
-
-void* calloc(std::size_t count, std::size_t size) noexcept {
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return allocate(bytes, MALLOCX_ZERO, NEARFAR_THIS_CALL);
-}
 
 void* realloc(void* block, std::size_t size) noexcept {
   return resize(block, size, NEARFAR_THIS_CALL);

@@ -41,7 +41,7 @@ void record(void* begin, std::size_t bytes, Recognised recognised, std::uint64_t
 }
 
 void* recognise_mapping(void* begin, std::size_t bytes, int protection, int flags, Call call) {
-  if (mode == Mode::inert || begin == MAP_FAILED || !is_data(bytes, protection, flags)) {
+  if (!active || begin == MAP_FAILED || !is_data(bytes, protection, flags)) {
     return begin;
   }
   const int error = errno;
@@ -59,7 +59,7 @@ void* recognise_mapping(void* begin, std::size_t bytes, int protection, int flag
 
 // Whether this is a shared mapping of a file that the plan names.
 void recognise_file(void* begin, std::size_t bytes, int flags, int file, off_t offset) {
-  if (mode == Mode::inert || table->file_count == 0 || begin == MAP_FAILED || file < 0) return;
+  if (!active || table->file_count == 0 || begin == MAP_FAILED || file < 0) return;
   if ((flags & MAP_ANONYMOUS) != 0 || (flags & MAP_TYPE) == MAP_PRIVATE) return;
   const Recognised recognised = place_mapped_file(begin, bytes, file, offset);
   if (recognised.object == NF_RUN_NO_OBJECT) return;

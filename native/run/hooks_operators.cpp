@@ -11,8 +11,8 @@ using namespace nearfar::run;
 
 namespace {
 
-// Whether the operators serve and operator new was called in Mode::every.
-bool operators_serve_every = false;
+// Whether the operators serve and operator new was called while the library was active.
+bool operators_serve_active = false;
 
 // A separate definition, because std::nothrow would need a C++ library.
 constexpr std::nothrow_t no_throw{};
@@ -35,20 +35,24 @@ using New = void* (*)(std::size_t, const std::nothrow_t*);
     return replaced(size, &no_throw);
   }
   void* block = allocate_at_countdown_end(this_thread.new_countdown, size, 0, call);
-  __atomic_store_n(&operators_serve_every, mode == Mode::every, __ATOMIC_RELAXED);
+  __atomic_store_n(&operators_serve_active, active, __ATOMIC_RELAXED);
   return block == nullptr ? new_without_memory(size, form, call) : block;
 }
 
 [[gnu::noinline]] void* new_recognised(std::size_t size, Operator form, Call call) {
-  void* block = mode == Mode::every ? allocate_recognised(size, 0, call) : je_malloc(size);
+  void* block = active ? allocate_recognised(size, 0, call) : je_malloc(size);
   return block == nullptr ? new_without_memory(size, form, call) : block;
 }
 
-inline bool serves_every() { return __atomic_load_n(&operators_serve_every, __ATOMIC_RELAXED); }
+// The operators are looked up early, because later a thread that holds the linker's lock might be
+// waited for.
+__attribute__((constructor(102))) void look_up_operators() { replaced_operator(new_plain); }
+
+inline bool serves_active() { return __atomic_load_n(&operators_serve_active, __ATOMIC_RELAXED); }
 
 #define NEARFAR_NEW(size, form)                                                               \
   NEARFAR_SERVE(                                                                              \
-      size, this_thread.new_countdown, serves_every(),                                        \
+      size, this_thread.new_countdown, serves_active(),                                       \
       if (void* near = je_malloc(size); __builtin_expect(near != nullptr, 1)) return near,    \
       if (void* far = far_heap_malloc(size); __builtin_expect(far != nullptr, 1)) return far, \
       new_at_countdown_end(size, form, NEARFAR_THIS_CALL),                                    \
@@ -77,7 +81,7 @@ inline void delete_block(void* block, std::size_t second, Operator form) {
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(block) - first_address;
   if (__builtin_expect(offset < bytes, 1)) {
     je_free(block);
-  } else if (__builtin_expect(serves_every(), 1)) {
+  } else if (__builtin_expect(serves_active(), 1)) {
     free_placed(block, offset);
   } else {
     delete_checked(block, second, form);

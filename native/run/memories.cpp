@@ -288,7 +288,7 @@ void close_inherited(const Inherited& inherited) {
 
 void memories_in_child() {
   files_lock = 0;
-  if (mode != Mode::inert) register_process();
+  if (active) register_process();
 }
 
 }  // namespace nearfar::run

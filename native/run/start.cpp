@@ -15,7 +15,6 @@
 #include "run/fork_copies.hpp"
 #include "run/jemalloc.hpp"
 #include "run/memories.hpp"
-#include "run/operators.hpp"
 #include "run/ranges.hpp"
 #include "run/shadow.hpp"
 #include "run/shared_answers.hpp"
@@ -25,7 +24,7 @@
 
 namespace nearfar::run {
 
-Mode mode = Mode::inert;
+bool active = false;
 __thread ThreadState this_thread __attribute__((tls_model("initial-exec")));
 nf_run_table* table = nullptr;
 nf_run_state state;
@@ -85,7 +84,7 @@ void in_child() {
   ranges_in_child();
   recognise_in_child();
   places_in_child();
-  if (mode == Mode::inert) return;
+  if (!active) return;
   introduce_again_in_child();
   is_first = false;
   pages_before = state.sampled_pages;
@@ -108,15 +107,11 @@ bool is_worth_a_snapshot() {
   return is_first || found_an_object() || larger;
 }
 
-// For programs that allocate nothing before main. The operators are looked up early, because later
-// a thread that holds the linker's lock might be waited for.
-__attribute__((constructor(101))) void wake_at_start() {
-  wake();
-  replaced_operator(new_plain);
-}
+// For programs that allocate nothing before main.
+__attribute__((constructor(101))) void wake_at_start() { wake(); }
 
 __attribute__((destructor(101))) void end() {
-  if (mode == Mode::inert) return;
+  if (!active) return;
   if (is_worth_a_snapshot()) {
     introduce();
     tell(NF_RUN_BYE);
@@ -151,7 +146,7 @@ void wake() {
   // library runs.
   is_first = __atomic_fetch_add(&mapped->process_count, 1u, __ATOMIC_RELAXED) == 0;
   if (is_first || mapped->adapts != 0) introduce();
-  mode = mapped->recognise_every != 0 ? Mode::every : Mode::samples;
+  active = true;
   check_next_allocation();
 }
 

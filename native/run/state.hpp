@@ -8,20 +8,17 @@
 
 namespace nearfar::run {
 
-// Mode of the library: `inert` until the verb's table is mapped; then `every` if each allocation is
-// recognised, or `samples` if all objects are placed near and only sampled blocks are recognised,
-// for the record.
-enum class Mode : std::uint32_t { inert, samples, every };
-
-extern Mode mode __attribute__((visibility("hidden")));
-// Leaves `inert` if there is a table. Only the first call after libc is set up has an effect.
+// Whether the library works: the verb's table is mapped.
+extern bool active __attribute__((visibility("hidden")));
+// Activates the library if there is a table. Only the first call after libc is set up has an
+// effect.
 void wake();
 
 // Thread variables that malloc reads, in one structure, because each thread variable costs a load
 // of its offset.
 struct ThreadState {
   // Bytes until this thread's next sampled allocation. It starts at zero, so a thread's first
-  // allocation takes the slow path, which sets it according to the mode.
+  // allocation takes the slow path, which sets it.
   std::uint64_t countdown;
   // The same for operator new. It stays zero if another library's operator must serve.
   std::uint64_t new_countdown;

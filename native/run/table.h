@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 9u
+#define NF_RUN_VERSION 10u
 /* Environment variable with the run folder; without it the library does nothing. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -106,9 +106,6 @@ struct nf_run_shared {
 struct nf_run_table {
   char magic[8];
   uint32_t version;
-  /* 1: each allocation is recognised. 0: all blocks are placed near and only samples are
-   * recognised; these then have the addresses of target 1, which is near memory. */
-  uint32_t recognise_every;
   uint32_t memory_count;
   uint32_t target_count;
   uint32_t split_sizes; /* 1: objects also differ by block size */

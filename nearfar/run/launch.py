@@ -25,6 +25,8 @@ from nearfar.run.server import RunObservations, Server
 from nearfar.run.targets import Targets, make_table
 
 LIBRARY = "libnearfar_run.so"
+NEAR_LIBRARY = "libnearfar_run_near.so"
+"""Preloaded if the plan keeps everything near."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def run_environment(
     plan: Plan, memories: Sequence[LocalMemory], targets: Targets, *, huge_pages: int = 0
 ) -> Iterator[RunEnvironment]:
     """Write the library's table and serve the programs that are started in the block."""
-    library = preloadable(LIBRARY)
+    library = preloadable(NEAR_LIBRARY if targets.all_near else LIBRARY)
     # A short name, because a socket's path has at most 107 bytes.
     with owned_folder("nearfar-run-", memory_folder()) as folder:
         split_sizes = any("-" in row.split and " " in row.split for row in plan.placements)
@@ -66,7 +68,6 @@ def run_environment(
             memories,
             split_sizes=split_sizes,
             huge_pages=huge_pages,
-            every=len(targets.shapes) > 1,
         )
         (folder / "table").write_bytes(bytes(table))
         control = Control.create(folder)
@@ -110,7 +111,9 @@ def run_planned(
 
 def check_not_nested() -> None:
     """Raise CommandError if this process already runs under `nearfar run`."""
-    if os.environ.get(layout.VARIABLE) or LIBRARY in os.environ.get("LD_PRELOAD", ""):
+    if os.environ.get(layout.VARIABLE) or any(
+        library in os.environ.get("LD_PRELOAD", "") for library in (LIBRARY, NEAR_LIBRARY)
+    ):
         raise CommandError(
             "this already runs under nearfar run (two preloads at once): give the inner program "
             "to the outer nearfar run, or unset LD_PRELOAD and " + layout.VARIABLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 9
+VERSION = 10
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
@@ -109,7 +109,6 @@ class Table(ctypes.Structure):
     _fields_ = (
         ("magic", ctypes.c_char * 8),
         ("version", ctypes.c_uint32),
-        ("recognise_every", ctypes.c_uint32),
         ("memory_count", ctypes.c_uint32),
         ("target_count", ctypes.c_uint32),
         ("split_sizes", ctypes.c_uint32),

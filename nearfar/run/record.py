@@ -19,6 +19,7 @@ from nearfar.run.snapshot import ObjectBytes
 from nearfar.run.targets import Targets
 
 ALLOCATOR = "jemalloc, arenas per memory (libnearfar_run.so)"
+NEAR_ALLOCATOR = "jemalloc (libnearfar_run_near.so)"
 
 MAX_SIZE_RATIO = 1.25
 """Ratio of an object's size to the profile's within which its ranges count as the same."""
@@ -67,7 +68,7 @@ def make_record(
         exit_status=run.ended.status,
         wall_time_ns=run.ended.wall_ns,
         cpu_time_ns=run.ended.cpu_ns,
-        allocator=ALLOCATOR,
+        allocator=NEAR_ALLOCATOR if targets.all_near else ALLOCATOR,
         memories=[
             RunMemory(name=memory.name, device=memory.device, spec=str(memory.spec))
             for memory in memories

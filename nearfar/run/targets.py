@@ -58,6 +58,11 @@ class Targets:
     """Name of each mapped file that is placed, by the index of its placement."""
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def all_near(self) -> bool:
+        """Whether every object goes to near memory."""
+        return len(self.shapes) == 1
+
     def shares(self, target: int) -> dict[int, float]:
         """Return a target's share in each memory, by number."""
         style, parts = self.shapes[target]
@@ -282,17 +287,15 @@ def make_table(
     *,
     split_sizes: bool,
     huge_pages: int,
-    every: bool,
 ) -> layout.Table:
     """Return the library's table."""
     table = layout.Table()
     table.magic = layout.MAGIC
     table.version = layout.VERSION
-    table.recognise_every = every
     table.memory_count, table.target_count = len(memories), len(targets.shapes)
     table.split_sizes, table.huge_pages = split_sizes, huge_pages
     table.adapts = bool(targets.moving)
-    table.heap_target = _largest_far_target(targets) if every else 0
+    table.heap_target = _largest_far_target(targets)
     for row, memory in zip(table.memories, memories, strict=False):
         row.kind = memory.kind
         row.node = -1 if memory.spec.node is None else memory.spec.node
@@ -308,7 +311,4 @@ def make_table(
     for row, (index, name) in zip(table.files, targets.files.items(), strict=False):
         row.name = name.encode()[: layout.FILE_NAME_BYTES - 1]
         row.object, row.target = index + 1, targets.of_object[index]
-    if not every:
-        # Only samples of blocks are recognised: they lie in target 1's addresses, in near memory.
-        table.targets[1] = table.targets[0]
     return table

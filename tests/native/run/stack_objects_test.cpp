@@ -14,7 +14,7 @@
 
 namespace nearfar::run {
 
-Mode mode = Mode::every;
+bool active = true;
 __thread ThreadState this_thread;
 nf_run_table* table;
 nf_run_state state;

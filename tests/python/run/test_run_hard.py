@@ -208,3 +208,13 @@ def test_the_heap_of_far_blocks_starts_with_the_first_of_them(tmp_path: Path) ->
     done = run_verb(tmp_path, "--map", "far=node:0", "--force", "--", program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["0", "1", "0"]
+
+
+@pytest.mark.parametrize("memory", ["near", "far"])
+def test_blocks_of_another_allocator_go_back_to_it(tmp_path: Path, memory: str) -> None:
+    source = str(PROGRAMS / "foreign.c")
+    compiled("cc", "-O1", "-g", "-fno-builtin", source, "-o", str(tmp_path / "foreign"))
+    save(plan([placement(0, "main", memory)]), tmp_path / "plan.json")
+    words = ("--map", "far=node:0", "--force", "--", str(tmp_path / "foreign"))
+    record = run(tmp_path, *words)
+    assert record.exit_status.startswith("exited 0"), record.exit_status

@@ -44,19 +44,34 @@ def plugin(folder: Path) -> list[str]:
     return [str(host), compiled(folder, "plugin.so", "-DPLUGIN", *SHARED)]
 
 
+PLACES = {"make_near": "near", "make_far": "far", "make_rows": "far"}
+
+
+def run(tmp_path: Path, where: dict[str, str], program: list[str]) -> RunRecord:
+    made = plan([placement(number, *row, size_mib=1) for number, row in enumerate(where.items())])
+    save(made, tmp_path / "plan.json")
+    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", *program)
+    assert done.returncode == 0, done.stderr
+    record = load(tmp_path / "record.json", RunRecord)
+    assert record.exit_status.startswith("exited 0"), record.exit_status
+    return record
+
+
 @pytest.mark.parametrize("program", [library, replaced, replaced_in_library, plugin])
 def test_blocks_of_new_go_where_their_call_says(
     tmp_path: Path, program: Callable[[Path], list[str]]
 ) -> None:
-    where = {"make_near": "near", "make_far": "far", "make_rows": "far"}
-    save(
-        plan([placement(number, *row, size_mib=1) for number, row in enumerate(where.items())]),
-        tmp_path / "plan.json",
-    )
-    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", *program(tmp_path))
-    assert done.returncode == 0, done.stderr
-    record = load(tmp_path / "record.json", RunRecord)
-    assert record.exit_status.startswith("exited 0"), record.exit_status
+    record = run(tmp_path, PLACES, program(tmp_path))
     for landing in record.objects:
         assert landing.recognised_bytes > 0.5 * (1 << 20), landing
-        assert landing.bytes_by_memory.keys() == {where[landing.name]}, landing
+        assert landing.bytes_by_memory.keys() == {PLACES[landing.name]}, landing
+
+
+@pytest.mark.parametrize("program", [library, replaced, replaced_in_library, plugin])
+def test_a_plan_that_keeps_everything_near_leaves_operators_as_they_are(
+    tmp_path: Path, program: Callable[[Path], list[str]]
+) -> None:
+    record = run(tmp_path, dict.fromkeys(PLACES, "near"), program(tmp_path))
+    # One block per 512 KiB is sampled.
+    assert record.heap_bytes > 0
+    assert sum(landing.recognised_bytes for landing in record.objects) > 0

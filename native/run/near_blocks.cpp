@@ -1,0 +1,193 @@
+// Blocks under a plan that keeps everything near. malloc, calloc and free are jemalloc's own
+// functions: nothing is placed, and jemalloc's heap profiler chooses the blocks that the record
+// counts. It gives each of them pages of its own, so that the short code of free does not serve it.
+// The functions below replace those by which jemalloc's API calls its profiler; CMakeLists.txt
+// redirects the calls. They have the signatures and layouts of jemalloc 5.3.
+#include <errno.h>
+#include <stdint.h>
+
+#include "profile/runtime/stack_walk.hpp"
+#include "run/arenas.hpp"
+#include "run/blocks.hpp"
+#include "run/foreign_blocks.hpp"
+#include "run/snapshot_requests.hpp"
+
+using nearfar::profile::Call;
+
+// Where this library's code begins and ends.
+extern "C" const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern "C" const char etext[] __attribute__((visibility("hidden")));
+
+namespace nearfar::run {
+
+namespace {
+
+// Size from which on each block is recorded, by its pages. Of smaller blocks, one per as many
+// bytes.
+constexpr std::size_t always_recorded = NF_RUN_CHOSEN_BYTES;
+
+// Whether this thread records a block, or asks about one: blocks that are needed for that are not
+// recorded.
+__thread bool records __attribute__((tls_model("initial-exec")));
+
+bool is_in_this_library(std::uint64_t address) {
+  return address - reinterpret_cast<std::uint64_t>(__ehdr_start) <
+         reinterpret_cast<std::uint64_t>(etext) - reinterpret_cast<std::uint64_t>(__ehdr_start);
+}
+
+// Replaces a call inside this library by the program's call of the library; returns false if it is
+// not found.
+bool find_program_call(Call& call) {
+  constexpr unsigned max_depth = 6;
+  std::uint64_t frames[max_depth];
+  Call calls[max_depth];
+  const unsigned count = profile::walk_stack(call, frames, max_depth);
+  if (profile::fixed_stack(call, calls, count) != count) return false;
+  for (unsigned i = 0; i < count; ++i) {
+    if (is_in_this_library(calls[i].return_address)) continue;
+    call = calls[i];
+    return true;
+  }
+  return false;
+}
+
+[[gnu::noinline]] void record(const void* block, std::size_t size, Call call) {
+  if (records || !active || !in_near_heap(block)) return;
+  const int error = errno;
+  records = true;
+  const Recognised recognised =
+      find_program_call(call) ? recognise(call, size, false) : Recognised{NF_RUN_NO_OBJECT, 0};
+  if (size < always_recorded) {
+    record_sample(block, recognised.object, true);
+  } else {
+    record_block(block, size, recognised.object);
+  }
+  request_snapshot_after_growth();
+  records = false;
+  errno = error;
+}
+
+bool is_recorded(const void* block) {
+  return (shadow[page_of(block)] >> start_shift & ~chosen_bit) == start_of(block);
+}
+
+void forget(void* block) {
+  const int error = errno;
+  const std::size_t size = je_malloc_usable_size(block);
+  request_snapshot_before_free(size);
+  forget_block(block, size);
+  errno = error;
+}
+
+}  // namespace
+
+void* allocate(std::size_t size, int flags, Call call) {
+  void* block = je_mallocx(size == 0 ? 1 : size, flags);
+  if (block == nullptr) {
+    errno = ENOMEM;
+  } else if (size >= always_recorded) {
+    record(block, size, call);
+  }
+  return block;
+}
+
+void* resize(void* block, std::size_t size, Call call) {
+  if (block == nullptr) return je_malloc(size);
+  if (size == 0) {
+    je_free(block);
+    return nullptr;
+  }
+  if (!is_ours(block)) return foreign_realloc(block, size);
+  if (size < always_recorded) return je_realloc(block, size);
+  void* result = je_realloc(block, size);
+  if (result != nullptr) record(result, size, call);
+  return result;
+}
+
+void check_next_allocation() {}
+
+}  // namespace nearfar::run
+
+using namespace nearfar::run;
+
+namespace {
+
+// A prof_tctx_t*: jemalloc compares it with these values only.
+constexpr std::uintptr_t not_sampled = 1;
+constexpr std::uintptr_t sampled = 2;
+
+// The beginning of jemalloc's edata_t, and its prof_info_t.
+struct Extent {
+  std::uint64_t bits;
+  void* block;
+};
+struct Sample {
+  std::uint64_t time;
+  std::uintptr_t context;
+  std::size_t bytes;
+};
+
+}  // namespace
+
+#pragma GCC visibility push(hidden)
+extern "C" {
+
+// Read last, so that the environment cannot change it: one block per 2^19 bytes, and no files.
+const char* je_malloc_conf_2_conf_harder =
+    "prof:true,prof_active:true,prof_thread_active_init:true,lg_prof_sample:19,"
+    "lg_prof_interval:-1,prof_gdump:false,prof_final:false,prof_leak:false,prof_unbias:false";
+static_assert(NF_RUN_CHOSEN_BYTES == 1u << 19);
+
+void* je_arena_malloc_hard(void* thread, void* arena, std::size_t size, unsigned index, bool zero);
+void je_arena_dalloc_promoted(void* thread, void* block, void* cache, bool slow);
+void* je_rtree_leaf_elm_lookup_hard(void* thread, void* tree, void* cache, std::uintptr_t key,
+                                    bool dependent, bool init_missing);
+
+// The unwinder starts with the first stack that is walked.
+void je_prof_unwind_init() {}
+
+std::uintptr_t nf_prof_tctx_create(void*) {
+  if (records) return not_sampled;
+  // Libraries allocate in constructors that run before this library's.
+  if (!active) wake();
+  return active ? sampled : not_sampled;
+}
+void nf_prof_alloc_rollback(void*, std::uintptr_t) {}
+
+void nf_prof_malloc_sample_object(void*, const void* block, std::size_t size, std::size_t,
+                                  std::uintptr_t) {
+  record(block, size, NEARFAR_THIS_CALL);
+}
+
+// Serves blocks that no cache serves and that need no alignment; jemalloc aligns sampled blocks.
+void* nf_arena_malloc_hard(void* thread, void* arena, std::size_t size, unsigned index, bool zero) {
+  void* block = je_arena_malloc_hard(thread, arena, size, index, zero);
+  if (block != nullptr && size >= always_recorded) record(block, size, NEARFAR_THIS_CALL);
+  return block;
+}
+
+// Called before each free and realloc of a block with pages of its own.
+void nf_large_prof_info_get(void*, const Extent* extent, Sample* sample, bool) {
+  sample->context = not_sampled;
+  if (active && extent != nullptr && in_near_heap(extent->block) && is_recorded(extent->block)) {
+    forget(extent->block);
+  }
+}
+
+// For jemalloc, blocks of other allocators are small blocks with pages of their own, so that free
+// calls the second function for them.
+void* nf_rtree_leaf_elm_lookup_hard(void* thread, void* tree, void* cache, std::uintptr_t key,
+                                    bool dependent, bool init_missing) {
+  static std::uint64_t leaf = 0;
+  if (dependent && !is_ours(reinterpret_cast<void*>(key))) return &leaf;
+  return je_rtree_leaf_elm_lookup_hard(thread, tree, cache, key, dependent, init_missing);
+}
+void nf_arena_dalloc_promoted(void* thread, void* block, void* cache, bool slow) {
+  if (is_ours(block)) {
+    je_arena_dalloc_promoted(thread, block, cache, slow);
+  } else {
+    foreign_free(block);
+  }
+}
+}
+#pragma GCC visibility pop
