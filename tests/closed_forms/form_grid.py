@@ -53,11 +53,9 @@ def near_device(name: str) -> DeviceProfile:
     return load(HERE, DeviceProfile) if name == "measured" else load_device(name)
 
 
+_far = cache(load_device)
+
+
 def fars(*names: str) -> list[DeviceProfile]:
     """Return these devices of the library, or all."""
     return [_far(name) for name in names or device_names()]
-
-
-@cache
-def _far(name: str) -> DeviceProfile:
-    return load_device(name)
