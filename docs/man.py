@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from nearfar.commands import group_of, verbs
+from nearfar.commands import heading_of, verbs
 
 APART = "---\norphan: true\n---\n\n"
 """These pages are for `man`; the site has the same in its reference."""
@@ -30,8 +30,8 @@ def _program(app: App) -> str:
     lines = ["# nearfar", "", "Predict how a program runs when some of its memory is far.", ""]
     group = ""
     for name in sorted(verb_names(app), key=verbs().index):
-        if group_of(name).name != group:
-            group = group_of(name).name
+        if heading_of(name) != group:
+            group = heading_of(name)
             lines += ["", f"## {group}", ""]
         summary = (app[name].help or "").strip().splitlines()
         lines.append(

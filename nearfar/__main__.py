@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.errors import CommandError, ExitCode, NearfarError, nearest
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
@@ -69,26 +69,35 @@ def _run(arguments: list[str]) -> int:
         from nearfar.companions import TOOLS, load
 
         return int(load(TOOLS, "measure --like")(arguments[1:]))
+    if arguments[:1] in ([], ["--help"], ["-h"]):
+        from nearfar.commands._overview import overview
+
+        print(overview())
+        return int(ExitCode.DONE)
+    if arguments[0] == "--version":
+        from nearfar.version import version_text
+
+        print(version_text())
+        return int(ExitCode.DONE)
+    return _run_verb(arguments)
+
+
+def _run_verb(arguments: list[str]) -> int:
+    from nearfar.commands import add_command, verb_modules, verbs
+
+    verb = arguments[0]
+    if verb not in verb_modules() and verb not in verbs():  # companions' take longer to find
+        hint = nearest(verb, verbs()) or "."
+        raise CommandError(f"there is no verb {verb!r}{hint} See `nearfar --help`.")
     from cyclopts import App, CycloptsError
 
-    from nearfar.commands import add_command, add_summaries, group_of, verb_modules, verbs
-    from nearfar.version import version_text
-
-    verb = arguments[0] if arguments else ""
-    known = verb in verb_modules() or verb in verbs()  # companions' take longer to find
     app = App(
         name="nearfar",
-        help="Predict how a program runs when some of its memory is far, and what must stay near.",
-        version=version_text,
-        group_commands=group_of(""),
         help_on_error=False,
-        help_format="markdown" if known else "plaintext",  # Markdown takes 0.1 s to import
+        help_format="markdown",
         suppress_keyboard_interrupt=False,  # main() says it in a sentence
     )
-    if known:
-        add_command(app, verb)
-    else:
-        add_summaries(app)
+    add_command(app, verb)
     try:
         result = app(
             _with_negatives(arguments),

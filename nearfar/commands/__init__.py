@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
 from functools import cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from cyclopts import App, Group
+from nearfar.commands._companion_verbs import companion_verbs, load_verb
 
-from nearfar.commands._companion_verbs import companion_verbs, help_source, hint, load_verb
+if TYPE_CHECKING:
+    from cyclopts import App, Group
 
 FILES = {"c++": "cxx", "try": "try_program"}
 """Modules of verbs that cannot be Python names."""
@@ -47,13 +47,15 @@ def verbs() -> list[str]:
     return [*(verb for verb in named if verb in present), *sorted(present.difference(named))]
 
 
-def group_of(verb: str) -> Group:
-    """Return the group under which help lists a verb."""
-    return _group(next((name for name, group in GROUPS.items() if verb in group), REST))
+def heading_of(verb: str) -> str:
+    """Return the name of the group under which help lists a verb."""
+    return next((name for name, group in GROUPS.items() if verb in group), REST)
 
 
 @cache
 def _group(name: str) -> Group:
+    from cyclopts import Group
+
     return Group(name, sort_key=[*GROUPS, REST].index(name))
 
 
@@ -65,6 +67,9 @@ def add_commands(app: App) -> None:
 
 def add_command(app: App, verb: str, place: int = 0) -> None:
     """Import a verb and add it to `app`, at position `place` of its group."""
+    from cyclopts import App
+
+    group = _group(heading_of(verb))
     name = verb_modules().get(verb)
     if name is None:
         code = load_verb(verb)
@@ -72,29 +77,7 @@ def add_command(app: App, verb: str, place: int = 0) -> None:
         module = importlib.import_module(f"{__name__}.{name}")
         code = module.app if hasattr(module, "app") else getattr(module, name)
     if isinstance(code, App):
-        code.group, code.sort_key = (group_of(verb),), place
+        code.group, code.sort_key = (group,), place
         app.command(code, name=verb)
     else:
-        app.command(code, name=verb, group=group_of(verb), sort_key=place)
-
-
-def add_summaries(app: App) -> None:
-    """Add every verb to `app` with only the first line of its help; no verb is imported."""
-    modules = verb_modules()
-    for place, verb in enumerate(verbs()):
-        if verb in modules:
-            source = (Path(__path__[0]) / f"{modules[verb]}.py").read_text()
-            text = summary(source, modules[verb])
-        elif (of_companion := help_source(verb)) is not None:
-            text = summary(*of_companion)
-        else:
-            text = hint(verb)
-        app.command(App(name=verb, help=text, group=group_of(verb), sort_key=place))
-
-
-def summary(source: str, name: str) -> str:
-    """Return the first paragraph of the docstring of function `name` or, without it, the module."""
-    paragraph = r'"""(.*?)(?:"""|\n\n)'
-    function = re.search(rf"^def {name}\(.*?{paragraph}", source, re.MULTILINE | re.DOTALL)
-    docstring = function or re.search(paragraph, source, re.DOTALL)
-    return " ".join(docstring[1].split()) if docstring else ""
+        app.command(code, name=verb, group=group, sort_key=place)

@@ -7,8 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import Parameter
-
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.companions import KNOWN, VERBS, installed, not_installed
 
@@ -50,6 +48,8 @@ def hint(verb: str) -> str:
 
 
 def _refuse(verb: str, error: CommandError) -> Callable[..., None]:
+    from cyclopts import Parameter
+
     def refuse(
         *words: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)],
     ) -> None:
