@@ -137,7 +137,9 @@ def frontier(problem: Problem) -> BudgetFrontier:
     """Return the frontier of all budgets."""
     order = greedy_order(problem)
     # Fixed objects are near at every budget.
-    moves = np.array([int(i) not in problem.fixed for i in order], dtype=bool)
+    can_move = np.ones(len(problem.names), dtype=bool)
+    can_move[list(problem.fixed)] = False
+    moves = can_move[order]
     order = np.concatenate((order[~moves], order[moves]))
     near_bytes = np.concatenate(([0.0], np.cumsum(problem.sizes_bytes[order])))
     times = np.minimum.accumulate(problem.times_along(order))

@@ -183,8 +183,10 @@ class Problem:
         for phase in self.phases:
             near_lines = np.zeros((len(order) + 1, phase.objects.shape[1]))
             np.cumsum(phase.objects[order], axis=0, out=near_lines[1:])
-            lines = np.maximum(phase.total - near_lines, 0.0)
-            moved.append([lines] + [np.zeros_like(lines)] * (len(self.fars) - 1))
+            lines = np.subtract(phase.total, near_lines, out=near_lines)
+            np.maximum(lines, 0.0, out=lines)
+            others = [np.zeros_like(lines) for _ in self.fars[1:]]
+            moved.append([lines, *others])
         return self.times_by_phase(moved)
 
     def prices_per_byte(self) -> Array:
@@ -278,13 +280,12 @@ def problem_of(
         for i in range(len(fars))
         for j in range(i + 1, len(fars))
     }
-    rows = list(enumerate(workload.objects))
-    fixed = frozenset(i for i, item in rows if is_fixed(item))
+    fixed = frozenset(i for i, item in enumerate(workload.objects) if is_fixed(item))
+    sizes_bytes = np.array([item.size_bytes for item in workload.objects], dtype=float)
+    sizes_bytes[list(fixed)] = 0.0
     return Problem(
         names=[item.name for item in workload.objects],
-        sizes_bytes=np.array(
-            [0 if i in fixed else max(0, item.size_bytes) for i, item in rows], dtype=float
-        ),
+        sizes_bytes=np.maximum(sizes_bytes, 0.0),
         phases=phases,
         near=near,
         fars=sides,

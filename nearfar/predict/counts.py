@@ -97,7 +97,7 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
     listed = _misses(phase.objects)
     # Counts for another cache come from the curves alone.
     other_cache = workload.cache.origin.startswith(OTHER_CACHE)
-    counts = [] if other_cache else list(_other_counts(workload, phase))
+    counts = [] if other_cache else list(_other_counts(workload, phase, listed))
     larger = [count for count in counts if _exceeds(workload, phase, count.misses, count, listed)]
     smaller = [
         count
@@ -159,9 +159,8 @@ def _with_write_backs(row: ObjectTraffic, factor: float) -> ObjectTraffic:
     return msgspec.structs.replace(row, traffic=traffic)
 
 
-def _other_counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
-    """Yield the counts of a phase besides those of its objects."""
-    listed = _misses(phase.objects)
+def _other_counts(workload: WorkloadProfile, phase: Phase, listed: float) -> Iterator[_Count]:
+    """Yield the counts of a phase besides those of its objects, `listed`."""
     by_object: dict[int, float] = {}
     for row in phase.instructions:
         by_object[row.object] = by_object.get(row.object, 0.0) + row.misses
@@ -174,13 +173,13 @@ def _other_counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
         else:
             yield _Count("its instructions", parts, KEPT_AGREE, _keeps_few(workload), rows)
     sampled = float(workload.sampling.sampled_misses) * workload.sampling.rate
-    everywhere = sum(_misses(other.objects) for other in workload.phases)
     if listed > 0.0 and sampled > 0.0:
-        factor = sampled / everywhere
+        factor = sampled / sum(_misses(other.objects) for other in workload.phases)
         rows = [_scaled(row, factor) for row in phase.objects]
         yield _Count("its sampled lines", listed * factor, SUMS_AGREE, True, rows)
-    rows = [_by_curve(workload, row) for row in phase.objects]
-    yield _Count("its miss curves", _misses(rows), CURVES_AGREE, False, rows)
+    if workload.curve_bytes:
+        rows = [_by_curve(workload, row) for row in phase.objects]
+        yield _Count("its miss curves", _misses(rows), CURVES_AGREE, False, rows)
     for check in workload.checks:
         if check.phase == phase.name:
             yield _by_check(phase, check)

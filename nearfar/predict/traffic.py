@@ -226,7 +226,7 @@ def column_costs(
 
 def misses(lines: Array) -> Array:
     """Return lines fetched from memory, summed over the last axis."""
-    return np.asarray(lines[..., CHASE : STORE_STREAM + 1].sum(axis=-1))
+    return np.asarray(np.add.reduce(lines[..., CHASE : STORE_STREAM + 1], axis=-1))
 
 
 def write_backs(lines: Array) -> Array:

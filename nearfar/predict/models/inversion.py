@@ -185,6 +185,8 @@ class InversionModel(Model):
 
     def _far_part(self, lines: Array) -> TrafficTime:
         """Return the time of far lines; page walks at hits wait as lines do, without bandwidth."""
+        if self._moves_far == self._waits_far == 1.0:
+            return self._part(lines, self.far)
         waiting = self._part(lines * self._waits_far, self.far)
         if self._moves_far == self._waits_far:
             return waiting
