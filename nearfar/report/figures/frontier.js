@@ -38,11 +38,13 @@ function readings() {
   control("more").disabled = i === curve.budget_bytes.length - 1;
 }
 
+const byAdded = remembered();
 function lists() {
   const curve = frontier(), now = effect();
   const added = (i) => (now ? now.added_ns[i][0] : 0);
   const near = nearNow();
-  const order = [...data.objects.keys()].sort((a, b) => added(b) - added(a));
+  const order = byAdded([now], () =>
+    [...data.objects.keys()].sort((a, b) => added(b) - added(a)));
   const share = (i) => near.get(i) ?? 0;
   for (const [side, title, mine, size] of [
     ["near", "keep here", (i) => near.has(i), (i) => data.objects[i].size_bytes * share(i)],

@@ -61,8 +61,9 @@ function classBar(phase, i) {
   () => ["Classes of its misses", text || "no misses"]);
 }
 
+const sortedRows = remembered();
 function drawObjects(table, head, body, draw) {
-  const columns = objectColumns(nearNow());
+  const near = nearNow(), columns = objectColumns(near);
   const sorted = columns.find((column) => column.key === table.key) || columns[2];
   head.replaceChildren(...columns.map((column) => el("th", {
     scope: "col", class: column.number ? "number" : null,
@@ -73,9 +74,14 @@ function drawObjects(table, head, body, draw) {
     draw();
     head.querySelector(`[data-key="${CSS.escape(column.key)}"]`).focus();
   } }, column.title))));
-  const found = [...data.objects.keys()].filter((i) => matches(data.objects[i], table.text));
-  const keys = new Map(found.map((i) => [i, sorted.sort(i)]));
-  found.sort((a, b) => d3.ascending(keys.get(a), keys.get(b)) * (table.descending ? -1 : 1) || a - b);
+  const order = [table.text, sorted.key, table.descending, state.phase];
+  if (sorted.key === "now") order.push(near);
+  const found = sortedRows(order, () => {
+    const rows = [...data.objects.keys()].filter((i) => matches(data.objects[i], table.text));
+    const keys = new Map(rows.map((i) => [i, sorted.sort(i)]));
+    return rows.sort((a, b) =>
+      d3.ascending(keys.get(a), keys.get(b)) * (table.descending ? -1 : 1) || a - b);
+  });
   body.replaceChildren(...found.slice(0, table.rows).map((i) => el("tr", { "data-object": data.objects[i].id },
     columns.map((column) => el("td", { class: column.number ? "number" : column.key === "name" ? "name" : null },
       column.show(i))))));

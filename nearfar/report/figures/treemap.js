@@ -14,7 +14,9 @@ const sensitivity = (i) => {
 // Lower bounds of the steps 1..HEAT_STEPS, ns per byte. Of the objects large enough to be seen
 // (0.05 % of the bytes) the most sensitive is in the last step; the factor between steps is the
 // smallest of 2, 3 and 10 that brings the least sensitive one into the first.
-function heatBounds() {
+const boundsOf = remembered();
+const heatBounds = () => boundsOf([effect()], makeHeatBounds);
+function makeHeatBounds() {
   const seen = [...data.objects.keys()].filter((i) => data.objects[i].size_bytes > 0.0005 * data.footprint_bytes)
     .map(sensitivity).filter((perByte) => perByte > 0);
   if (!seen.length) return [];
@@ -37,23 +39,31 @@ function drawHeatLegend(root) {
     el("span", { class: "swatch", style: { background: `var(--heat${step})` } }), label)));
 }
 
+const tilesOf = remembered();
 function drawTreemap(picture, width) {
   const height = Math.round(Math.max(280, Math.min(460, width * 0.5)));
-  const bySize = [...data.objects.keys()].filter((i) => data.objects[i].size_bytes > 0)
-    .sort((a, b) => data.objects[b].size_bytes - data.objects[a].size_bytes);
-  if (!bySize.length) {
+  const { leaves, gathered } = tilesOf([width, height], () => tiles(width, height));
+  if (!leaves.length) {
     picture.append(svg("text", { x: 0, y: 20 }, "The profile holds no object of any size."));
     return 40;
   }
+  const near = nearNow(), bounds = heatBounds();
+  for (const leaf of leaves) picture.append(tile(leaf, near, bounds, gathered));
+  return height;
+}
+
+// Where each of the largest objects is drawn, and how many others share the last tile.
+function tiles(width, height) {
+  const bySize = [...data.objects.keys()].filter((i) => data.objects[i].size_bytes > 0)
+    .sort((a, b) => data.objects[b].size_bytes - data.objects[a].size_bytes);
   const shown = bySize.slice(0, MOST_TILES), rest = bySize.slice(MOST_TILES);
+  if (!shown.length) return { leaves: [], gathered: 0 };
   const leaves = shown.map((i) => ({ i, size: data.objects[i].size_bytes }));
   if (rest.length)
     leaves.push({ i: -1, size: rest.reduce((sum, i) => sum + data.objects[i].size_bytes, 0) });
   const tree = d3.treemap().size([width, height]).paddingInner(2).round(true)(
     d3.hierarchy({ children: leaves }).sum((leaf) => leaf.size || 0).sort((a, b) => b.value - a.value));
-  const near = nearNow(), bounds = heatBounds();
-  for (const leaf of tree.leaves()) picture.append(tile(leaf, near, bounds, rest.length));
-  return height;
+  return { leaves: tree.leaves(), gathered: rest.length };
 }
 
 function tile(leaf, near, bounds, gathered) {

@@ -24,16 +24,30 @@ const memoryColour = (name) => {
   return `var(--c${i % 8})`;
 };
 
+// What is the same at every budget is computed once, or the slider of a large report would lag:
+// a function that calls `make` only if a key differs from those of the call before.
+function remembered() {
+  let before = [], result;
+  return (keys, make) => {
+    if (keys.length !== before.length || keys.some((key, i) => key !== before[i])) {
+      result = make();
+      before = keys;
+    }
+    return result;
+  };
+}
+
 // The best plan that a budget allows: the last one whose budget is not greater.
 const pointAt = (curve, budget) => Math.max(0, d3.bisectRight(curve.budget_bytes, budget) - 1);
 // Which objects are near now: object number to the share of it that is near.
+const nearAt = remembered();
 function nearNow() {
   const curve = frontier();
   if (!curve) return new Map();
   const at = pointAt(curve, state.budget);
-  return new Map([
+  return nearAt([curve, at], () => new Map([
     ...curve.near[at].flatMap(([a, b]) => curve.order.slice(a, b)).map((i) => [i, 1]),
-    ...Object.entries(curve.shares[at]).map(([i, share]) => [Number(i), share])]);
+    ...Object.entries(curve.shares[at]).map(([i, share]) => [Number(i), share])]));
 }
 const whereNow = (near, i) => (!near.has(i) ? "far" : near.get(i) < 1 ? `${percent(near.get(i))} near` : "near");
 
