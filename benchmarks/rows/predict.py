@@ -78,18 +78,20 @@ def rows() -> list[Row]:
         def start() -> None:
             subprocess.run([sys.executable, "-m", "nearfar", "--version"], check=True, **silent)
 
-        def plain() -> None:
-            predict(profile=msgspec.structs.replace(fitted, bursts=None), near=near, far=devices)
+        def plain(count: int = DEVICES) -> None:
+            profile = msgspec.structs.replace(fitted, bursts=None)
+            predict(profile=profile, near=near, far=devices[:count])
 
         silent = {"env": environment, "stdout": subprocess.DEVNULL}
         encoded = msgspec.json.encode(workload)
         timed = (
             *(work, quick, with_window, start, plain),
+            lambda: plain(1),
             lambda: msgspec.json.decode(encoded, type=WorkloadProfile),
         )
-        seconds, quick_seconds, window_seconds, start_seconds, plain_seconds, decode_seconds = (
-            alternate([lambda run=run: wall_seconds(run) for run in timed], REPETITIONS)
-        )
+        samples_s = alternate([lambda run=run: wall_seconds(run) for run in timed], REPETITIONS)
+        seconds, quick_seconds, window_seconds, start_seconds, *others = samples_s
+        plain_seconds, one_seconds, decode_seconds = others
         assert len(load(Path(name) / "p.json", Prediction).devices) == DEVICES
     return [
         make_row(
@@ -110,6 +112,15 @@ def rows() -> list[Row]:
             bar=3.0,
             peer="making the profile's objects from JSON",
             peer_value=statistics.median(decode_seconds),
+            command="ONLY=predict python -m benchmarks",
+        ),
+        make_row(
+            f"predict after the start: {USUAL_OBJECTS} objects, {DEVICES} devices",
+            statistics.median(plain_seconds),
+            "s",
+            bar=0.3,
+            peer="the same for one device",
+            peer_value=statistics.median(one_seconds),
             command="ONLY=predict python -m benchmarks",
         ),
         make_row(
