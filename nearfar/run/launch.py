@@ -13,6 +13,7 @@ from nearfar.base.errors import CommandError
 from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.documents.plan import Plan
+from nearfar.native_files import native_folder
 from nearfar.profile.compiler import twin
 from nearfar.program.control import Control
 from nearfar.program.executable import preloadable
@@ -26,7 +27,7 @@ from nearfar.run.targets import Targets, make_table
 
 LIBRARY = "libnearfar_run.so"
 NEAR_LIBRARY = "libnearfar_run_near.so"
-"""Preloaded if the plan keeps everything near."""
+"""Preloaded if the plan keeps everything near, and if it was built: it needs jemalloc 5.3.0."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,18 @@ class PlacedRun:
     adapter: Adapter | PagedWatch | None
 
 
+def library_for(targets: Targets) -> str:
+    """Return the library that is preloaded; `LIBRARY` serves every plan."""
+    built = (native_folder() / NEAR_LIBRARY).exists()
+    return NEAR_LIBRARY if targets.all_near and built else LIBRARY
+
+
 @contextlib.contextmanager
 def run_environment(
     plan: Plan, memories: Sequence[LocalMemory], targets: Targets, *, huge_pages: int = 0
 ) -> Iterator[RunEnvironment]:
     """Write the library's table and serve the programs that are started in the block."""
-    library = preloadable(NEAR_LIBRARY if targets.all_near else LIBRARY)
+    library = preloadable(library_for(targets))
     # A short name, because a socket's path has at most 107 bytes.
     with owned_folder("nearfar-run-", memory_folder()) as folder:
         split_sizes = any("-" in row.split and " " in row.split for row in plan.placements)

@@ -12,14 +12,17 @@ from nearfar.documents.plan import Placement, Plan
 from nearfar.documents.run_record import ObjectLanding, RunMemory, RunRecord
 from nearfar.memories.paged.keeper import LOCKED_SHARE
 from nearfar.run import layout
-from nearfar.run.launch import PlacedRun
+from nearfar.run.launch import LIBRARY, NEAR_LIBRARY, PlacedRun, library_for
 from nearfar.run.local_memories import LocalMemory
 from nearfar.run.matcher import RECOGNISABLE
 from nearfar.run.snapshot import ObjectBytes
 from nearfar.run.targets import Targets
 
-ALLOCATOR = "jemalloc, arenas per memory (libnearfar_run.so)"
-NEAR_ALLOCATOR = "jemalloc (libnearfar_run_near.so)"
+ALLOCATORS = {
+    LIBRARY: f"jemalloc, arenas per memory ({LIBRARY})",
+    NEAR_LIBRARY: f"jemalloc ({NEAR_LIBRARY})",
+}
+"""The allocator of each preloaded library."""
 
 MAX_SIZE_RATIO = 1.25
 """Ratio of an object's size to the profile's within which its ranges count as the same."""
@@ -68,7 +71,7 @@ def make_record(
         exit_status=run.ended.status,
         wall_time_ns=run.ended.wall_ns,
         cpu_time_ns=run.ended.cpu_ns,
-        allocator=NEAR_ALLOCATOR if targets.all_near else ALLOCATOR,
+        allocator=ALLOCATORS[library_for(targets)],
         memories=[
             RunMemory(name=memory.name, device=memory.device, spec=str(memory.spec))
             for memory in memories

@@ -14,11 +14,12 @@ from nearfar.__main__ import main
 from nearfar.documents import Plan, RunRecord, load, save
 from nearfar.documents.plan import Move, PhasePlacements, PlanMemory
 from nearfar.documents.run_record import ObjectLanding
-from nearfar.native_files import include_folder
+from nearfar.native_files import include_folder, native_folder
 from nearfar.options.run import RunOptions
 from nearfar.program.launch import Job
 from nearfar.run.adapt import Pace
 from nearfar.run.api import run_plan
+from nearfar.run.launch import NEAR_LIBRARY
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, objects_plan, placement, plan, run_verb
@@ -80,6 +81,20 @@ def test_every_object_is_placed_by_the_plan(folder: Path) -> None:
     assert record.processes >= 3
     assert set(record.pages_by_memory) == {"near", "far"}
     assert record.exit_status == "exited 0"
+
+
+def test_the_placing_library_serves_an_all_near_plan_too(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does where the other library was not built."""
+    for built in native_folder().iterdir():
+        if built.name != NEAR_LIBRARY:
+            (tmp_path / built.name).symlink_to(built)
+    monkeypatch.setenv("NEARFAR_NATIVE", str(tmp_path))
+    record = run(folder, objects_plan(dict.fromkeys(ALL, "near")), "objects", "48", "threads")
+    assert "libnearfar_run.so" in record.allocator
+    assert_landed(record)
+    assert record.pages_by_memory.keys() == {"near"}
 
 
 def test_an_all_near_plan_is_sampled(folder: Path) -> None:
