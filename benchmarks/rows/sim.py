@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,6 +26,8 @@ import numpy as np
 
 from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar import _sim
+from nearfar import _window as _window_module
+from nearfar.profile.bursts.trace import make_trace
 from nearfar.sim.from_device import Plateau, fit_reads, read_shares
 from nearfar.sim.memory import make_memory
 from nearfar.sim.parameters import (
@@ -50,6 +54,9 @@ ACCESSES = 1 << 24
 REGION_BYTES = 1 << 30
 REPETITIONS = 5
 
+WINDOW_RUNS = 20
+MCA_LOOP = "movq (%rbx), %rcx\nmovq %rcx, %rdx\nincq %rsi\n"
+
 _ANY = ThreadBandwidth(1.0, 1.0)
 """Latencies do not depend on it."""
 
@@ -75,6 +82,7 @@ def rows() -> Iterator[Row]:
     else:
         print("the published Optane chase is not beside this repository: its rows are left out")
     yield from _speed()
+    yield from _window()
 
 
 def optane(devices: int = 1, rmw_blocks: int = 70) -> DeviceModel:
@@ -197,7 +205,7 @@ def _speed() -> Iterator[Row]:
         subprocess.run(["cc", "-O2", str(HERE / "sim.c"), "-o", str(program)], check=True)
         words.tofile(folder / "stream")
         plain = partial(_plain_ns, [str(program), str(folder / "stream"), str(REGION_BYTES)])
-        for isa, bar in (("avx512", 4.0), ("avx2", 6.0)):
+        for isa, bar in (("avx512", 2.0), ("avx2", 2.5)):
             if isa not in _sim.isas():
                 print(f"this processor has no {isa}: its row is left out")
                 continue
@@ -253,3 +261,55 @@ def _cachegrind(program: Path, folder: Path, words: Any) -> Iterator[Row]:
         peer_value=peer[0],
         command=COMMAND,
     )
+
+
+def _window() -> Iterator[Row]:
+    """Return the speed of the simulated core on bursts whose every access misses."""
+    sys.path.insert(0, str(HERE.parents[1] / "tests/python"))
+    import window_bursts
+
+    trace = make_trace(window_bursts.many_bursts(("-",)), 0)
+    served = trace.served(0.0)
+    core = _window_module.Core(
+        window=224, width=4.0, store_buffer=56, miss_buffers=12, computing=1, arithmetic=1.0,
+        first_level=5.0, second_level=14.0, last_level=50.0, mispredicted=16.0,
+    )  # fmt: skip
+    memory = _window_module.Medium(
+        latency=[300.0] * _window_module.MOST_IN_FLIGHT, line=10.0, write=10.0, write_back=2.0,
+        stream=12.0,
+    )  # fmt: skip
+
+    def ours() -> float:
+        before = time.process_time()
+        for _ in range(WINDOW_RUNS):
+            _window_module.run(trace.native, served, core, memory, memory)
+        return WINDOW_RUNS * len(served) / (time.process_time() - before) / 1e6
+
+    tool = shutil.which("llvm-mca") or shutil.which("llvm-mca-16")
+    peer = ours if tool is None else partial(_mca_rate, tool)
+    rates, peers = alternate([ours, peer], REPETITIONS)
+    yield make_row(
+        "window model: accesses that all miss, three instructions each",
+        statistics.median(rates),
+        "M accesses/s a core",
+        bar=20.0,
+        at_most=False,
+        peer="" if tool is None else "llvm-mca on the same loop, whose loads all hit",
+        peer_value=None if tool is None else statistics.median(peers),
+        command=COMMAND,
+    )
+
+
+def _mca_rate(tool: str) -> float:
+    """Return millions of loads a second that llvm-mca simulates, its start left out."""
+
+    def seconds(iterations: int) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        subprocess.run(
+            [tool, "-mcpu=skylake", f"-iterations={iterations}"], input=MCA_LOOP,
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    few, many = 1_000, 101_000
+    return (many - few) / (seconds(many) - seconds(few)) / 1e6

@@ -30,6 +30,7 @@ Blocks::Blocks(Shape shape, std::uint64_t seed)
     mask_ = std::has_single_bit(shape.sets) ? shape.sets - 1 : 0;
   } else if (shape.replacement == Replacement::random && shape.ways <= max_scanned_ways) {
     kind_ = Kind::scanned;
+    held_.resize(std::size_t{1} << hash_bits);
     width_ = (shape.ways + row_words - 1) / row_words * row_words;
   } else {
     kind_ = Kind::hashed;
@@ -40,6 +41,7 @@ Blocks::Blocks(Shape shape, std::uint64_t seed)
     newer_.resize(shape.ways);
     older_.resize(shape.ways);
   }
+  if (kind_ == Kind::rows) recency_.resize(shape.sets);
   memory_.resize(std::size_t{shape.sets} * width_ + row_words);
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
   words_ = memory_.data() + (64 - address % 64) % 64 / sizeof(std::uint32_t);
@@ -49,6 +51,8 @@ Blocks::Blocks(Shape shape, std::uint64_t seed)
 void Blocks::clear() {
   std::fill(memory_.begin(), memory_.end(), empty_word);
   std::fill(index_.begin(), index_.end(), 0);
+  std::fill(held_.begin(), held_.end(), 0);
+  std::fill(recency_.begin(), recency_.end(), Recency{});
   dice_ = Dice(seed_);
   used_ = 0;
   first_ = last_ = none;

@@ -1,10 +1,14 @@
 // The blocks that a cache or buffer holds: set-associative or fully associative, LRU or random.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "sim/device/dice.hpp"
+#include "sim/device/dispatch.hpp"
+#include "sim/device/recency.hpp"
 #include "sim/device/rows.hpp"
 #include "sim/device/words.hpp"
 
@@ -39,61 +43,86 @@ class Blocks {
   LookupResult access(std::uint32_t block, bool write) {
     const std::uint32_t tag = block << 1U;
     switch (kind_) {
-      case Kind::rows: {
-        std::uint32_t* row = row_of(block);
-        return Vector::lru(row, shape_.ways, width_, tag, write ? 1U : 0U);
-      }
+      case Kind::rows:
+        switch (width_) {
+          case 4:
+            return sets().access<Vector, 4>(set_of(block), tag, write ? 1U : 0U);
+          case 8:
+            return sets().access<Vector, 8>(set_of(block), tag, write ? 1U : 0U);
+          default:
+            return sets().access<Vector, 16>(set_of(block), tag, write ? 1U : 0U);
+        }
       case Kind::random_rows:
-        return random_in<Vector>(row_of(block), shape_.ways, tag, write);
-      case Kind::scanned:
-        return random_in<Vector>(words_, shape_.ways, tag, write);
+        return random_in<Vector>(words_ + row_at(block), shape_.ways, tag, write);
+      case Kind::scanned: {
+        Scanned scanned = this->scanned();
+        const LookupResult result = scanned.template access<Vector>(block, write ? 1U : 0U);
+        keep(scanned);
+        return result;
+      }
       case Kind::hashed:
         return hashed(block, write);
     }
     return {};
   }
+  struct Passed {
+    std::size_t requests;
+    std::size_t fetches;  // requests that fetch a line; the others write one back
+  };
   // Handles `count` requests to a cache of lines and writes its requests to the next level to
-  // `out`: dirty evicted lines and misses, in order. Returns their number; `out` needs room for 2 x
-  // count. In the first level (`first`) stores make lines dirty, in others write-backs do.
+  // `out`: dirty evicted lines and misses, in order. `out` needs room for 2 x count. The first
+  // level (`first`) fetches lines that are stored to.
   template <typename Vector>
-  std::size_t pass(const Request* in, std::size_t count, Request* out, bool first) {
-    const Request::Kind dirtying = first ? Request::store : Request::write_back;
-    std::size_t emitted = 0;
-    const auto emit = [&](const Request& request, const LookupResult& result) {
-      // Writes both requests and counts those that apply, so that there is no branch on hit or
-      // miss.
-      out[emitted] = {result.evicted_block(), Request::write_back};
-      emitted += result.evicted_dirty() ? 1 : 0;
-      out[emitted] = {request.line, Request::load};
-      emitted += !result.hit && request.kind != Request::write_back ? 1 : 0;
-    };
+  Passed pass(const std::uint32_t* in, std::size_t count, std::uint32_t* out, bool first) {
     if (kind_ != Kind::rows) {
+      Passed passed{};
       for (std::size_t i = 0; i < count; ++i) {
-        emit(in[i], access<Vector>(in[i].line, in[i].kind == dirtying));
+        const LookupResult result = access<Vector>(in[i] >> 1U, (in[i] & 1U) != 0);
+        if (!result.hit) emit(in[i], result.evicted, first, out, passed);
       }
-      return emitted;
+      return passed;
     }
-    const auto look = [&](const Request& request) {
-      const std::uint32_t write = request.kind == dirtying ? 1U : 0U;
-      emit(request,
-           Vector::lru(row_of(request.line), shape_.ways, width_, request.line << 1U, write));
-    };
-    if (std::uint64_t{shape_.sets} * width_ * sizeof *words_ <= first_level_bytes) {
-      for (std::size_t i = 0; i < count; ++i) look(in[i]);
-      return emitted;
+    switch (width_) {
+      case 4:
+        return dispatch<PassJob<4>>(Vector::isa, sets(), in, count, out, first);
+      case 8:
+        return dispatch<PassJob<8>>(Vector::isa, sets(), in, count, out, first);
+      default:
+        return dispatch<PassJob<16>>(Vector::isa, sets(), in, count, out, first);
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      // Beyond the end of the input this prefetches an arbitrary row, which does no harm.
-      __builtin_prefetch(words_ + row_at(in[i + prefetch_distance].line), 1);
-      look(in[i]);
+  }
+  // Calls `use(i, result)` for i below `count`, after looking `block_of(i)` up to read it.
+  // `block_of` is called so far beyond the end as `pass` reads its input.
+  template <typename Vector, typename BlockOf, typename Use>
+  void read_all(std::size_t count, BlockOf block_of, Use use) {
+    if (kind_ == Kind::rows && width_ == max_row_ways) {
+      const Sets sets = this->sets();
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t ahead = sets.of(block_of(i + prefetch_distance));
+        __builtin_prefetch(sets.words + std::uint64_t{ahead} * max_row_ways, 1);
+        __builtin_prefetch(sets.recency + ahead, 1);
+        const std::uint32_t block = block_of(i);
+        use(i, sets.template access<Vector, max_row_ways>(sets.of(block), block << 1U, 0));
+      }
+    } else if (kind_ == Kind::scanned) {
+      Scanned scanned = this->scanned();
+      for (std::size_t i = 0; i < count; ++i) {
+        use(i, scanned.template access<Vector>(block_of(i), 0));
+      }
+      keep(scanned);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        prefetch(block_of(i + prefetch_distance));
+        use(i, access<Vector>(block_of(i), false));
+      }
     }
-    return emitted;
   }
   // Prefetches the data that the search for a block will read, if it may not be in the first-level
   // cache.
   void prefetch(std::uint32_t block) const {
-    if (kind_ == Kind::rows || kind_ == Kind::random_rows)
-      __builtin_prefetch(words_ + row_at(block), 1);
+    if (kind_ != Kind::rows && kind_ != Kind::random_rows) return;
+    __builtin_prefetch(words_ + row_at(block), 1);
+    if (kind_ == Kind::rows) __builtin_prefetch(&recency_[set_of(block)], 1);
   }
   // Prefetch distance in requests; `pass` reads its input so far beyond the end.
   static constexpr std::size_t prefetch_distance = 16;
@@ -104,12 +133,76 @@ class Blocks {
  private:
   enum class Kind : std::uint8_t { rows, random_rows, scanned, hashed };
 
-  [[nodiscard]] std::uint64_t row_at(std::uint32_t block) const {
-    const std::uint32_t set = mask_ != 0 ? block & mask_ : block % shape_.sets;
-    return std::uint64_t{set} * width_;
+  [[nodiscard]] std::uint32_t set_of(std::uint32_t block) const {
+    return mask_ != 0 ? block & mask_ : block % shape_.sets;
   }
-  std::uint32_t* row_of(std::uint32_t block) { return words_ + row_at(block); }
+  [[nodiscard]] std::uint64_t row_at(std::uint32_t block) const {
+    return std::uint64_t{set_of(block)} * width_;
+  }
 
+  // Writes both requests of a miss and counts those that apply, so that there is no branch.
+  static void emit(std::uint32_t request, std::uint32_t evicted, bool first, std::uint32_t* out,
+                   Passed& passed) {
+    const std::uint32_t dirty = evicted & 1U;
+    const std::uint32_t fetches = first ? 1U : ~request & 1U;
+    out[passed.requests] = evicted;
+    out[passed.requests + dirty] = request & ~1U;
+    passed.requests += dirty + fetches;
+    passed.fetches += fetches;
+  }
+  // The sets of Kind::rows. A loop copies it, because stores to rows could change a member.
+  struct Sets {
+    std::uint32_t* words;
+    Recency* recency;
+    std::uint32_t count;
+    std::uint32_t mask;
+    unsigned ways;
+
+    [[nodiscard]] std::uint32_t of(std::uint32_t block) const {
+      return mask != 0 ? block & mask : block % count;
+    }
+    template <typename Vector, unsigned width>
+    LookupResult access(std::uint32_t set, std::uint32_t tag, std::uint32_t dirty) const {
+      std::uint32_t* row = words + std::uint64_t{set} * width;
+      const std::uint32_t matches = Vector::template matches<width>(row, tag);
+      if (matches != 0) {
+        const auto way = static_cast<std::uint32_t>(std::countr_zero(matches));
+        // A store would delay the next search of the row.
+        if ((dirty & ~row[way]) != 0) row[way] |= 1U;
+        recency[set].use(way);
+        return {true, empty_word};
+      }
+      const std::uint32_t way = recency[set].reuse(ways);
+      const std::uint32_t old = row[way];
+      row[way] = tag | dirty;
+      return {false, old};
+    }
+  };
+  [[nodiscard]] Sets sets() { return {words_, recency_.data(), shape_.sets, mask_, shape_.ways}; }
+
+  template <unsigned width>
+  struct PassJob {
+    template <typename Vector>
+    static Passed with(Sets sets, const std::uint32_t* in, std::size_t count, std::uint32_t* out,
+                       bool first) {
+      const bool distant = std::uint64_t{sets.count} * width * sizeof *out > first_level_bytes;
+      Passed passed{};
+      for (std::size_t i = 0; i < count; ++i) {
+        if (distant) {
+          // Beyond the end of the input this prefetches an arbitrary row, which does no harm.
+          const std::uint32_t ahead = sets.of(in[i + prefetch_distance] >> 1U);
+          __builtin_prefetch(sets.words + std::uint64_t{ahead} * width, 1);
+          __builtin_prefetch(sets.recency + ahead, 1);
+        }
+        const std::uint32_t request = in[i];
+        const std::uint32_t dirty = request & 1U;
+        const LookupResult result =
+            sets.template access<Vector, width>(sets.of(request >> 1U), request ^ dirty, dirty);
+        if (!result.hit) emit(request, result.evicted, first, out, passed);
+      }
+      return passed;
+    }
+  };
   template <typename Vector>
   LookupResult random_in(std::uint32_t* row, unsigned ways, std::uint32_t tag, bool write) {
     unsigned at = Vector::find(row, ways, tag);
@@ -122,6 +215,42 @@ class Blocks {
     const std::uint32_t old = row[at];
     row[at] = tag | (write ? 1U : 0U);
     return {false, old};
+  }
+
+  // The blocks of Kind::scanned, copied by a loop as above. Most searches fail; those of a block
+  // whose hash no held block has are left out.
+  struct Scanned {
+    std::uint32_t* words;
+    std::uint8_t* held;
+    unsigned ways;
+    std::uint32_t used;
+    Dice dice;
+
+    template <typename Vector>
+    LookupResult access(std::uint32_t block, std::uint32_t dirty) {
+      const std::uint32_t tag = block << 1U;
+      std::uint8_t& alike = held[hash(block)];
+      unsigned at = alike == 0 ? ways : Vector::find(words, ways, tag);
+      if (at < ways) {
+        words[at] |= dirty;
+        return {true, empty_word};
+      }
+      at = used < ways ? used++ : dice.below(ways);
+      const std::uint32_t old = words[at];
+      words[at] = tag | dirty;
+      ++alike;
+      if (old != empty_word) --held[hash(old >> 1U)];
+      return {false, old};
+    }
+    static std::uint32_t hash(std::uint32_t block) {
+      return block * 0x9E3779B9U >> (32 - hash_bits);
+    }
+  };
+  static constexpr unsigned hash_bits = 11;  // 16 times as many as the most blocks
+  [[nodiscard]] Scanned scanned() { return {words_, held_.data(), shape_.ways, used_, dice_}; }
+  void keep(const Scanned& scanned) {
+    used_ = scanned.used;
+    dice_ = scanned.dice;
   }
 
   LookupResult hashed(std::uint32_t block, bool write);
@@ -140,7 +269,10 @@ class Blocks {
   std::uint64_t seed_;
   std::vector<std::uint32_t> memory_;
   std::uint32_t* words_ = nullptr;  // in memory_, 64-byte aligned
+  std::vector<Recency> recency_;    // of each set; Kind::rows only
 
+  // Kind::scanned: number of held blocks by hash.
+  std::vector<std::uint8_t> held_;
   // Kind::hashed: `index_` is an open-addressing table of slot + 1; the lists order slots by
   // recency.
   std::vector<std::uint32_t> index_;

@@ -1,6 +1,7 @@
 // One device: its buffers, queue and wear. Addresses are device-local; the caller keeps the time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -34,6 +35,40 @@ class Device {
     }
     return level;
   }
+
+  struct Read {
+    std::uint32_t line;    // of this device
+    std::uint32_t number;  // index in `levels`
+  };
+  // Reads `count` lines, one buffer after another: each sees them in their order. Sets their levels
+  // to what read() returns, and counts them in `reads_by_level`. Overwrites `reads`, which it
+  // prefetches beyond the end.
+  struct ReadBatch {
+    template <typename Vector>
+    static void with(Device& device, Read* reads, std::size_t count, std::uint8_t* levels,
+                     std::uint64_t* reads_by_level) {
+      std::uint8_t level = 0;
+      for (Buffer& buffer : device.buffers_) {
+        const unsigned shift = buffer.block_log2 - 6U;
+        std::size_t missed = 0;
+        buffer.blocks.template read_all<Vector>(
+            count, [&](std::size_t i) { return reads[i].line >> shift; },
+            [&](std::size_t i, const LookupResult& result) {
+              if (level == 0 && result.evicted_dirty()) {
+                device.combiner_.evict(result.evicted_block());
+              }
+              const Read read = reads[i];
+              levels[read.number] = level;
+              reads[missed] = read;
+              missed += result.hit ? 0 : 1;
+            });
+        reads_by_level[level++] += count - missed;
+        count = missed;
+      }
+      for (std::size_t i = 0; i < count; ++i) levels[reads[i].number] = level;
+      reads_by_level[level] += count;
+    }
+  };
 
   // Prefetches the data that a read or write of this address will use.
   void prefetch(std::uint64_t address) const {

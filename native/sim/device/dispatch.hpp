@@ -9,13 +9,14 @@
 namespace nearfar::sim {
 
 // `flatten` inlines everything that the job calls, so that the vector look-ups can be inlined too.
-// A function compiled for a smaller instruction set could only call them.
+// A function compiled for a smaller instruction set could only call them. `noinline` keeps a job
+// that another one dispatches a function of its own, whose loops have all registers.
 template <typename Job, typename... Arguments>
-NEARFAR_AVX512 __attribute__((flatten)) auto with_avx512(Arguments&&... arguments) {
+NEARFAR_AVX512 __attribute__((flatten, noinline)) auto with_avx512(Arguments&&... arguments) {
   return Job::template with<Avx512>(std::forward<Arguments>(arguments)...);
 }
 template <typename Job, typename... Arguments>
-NEARFAR_AVX2 __attribute__((flatten)) auto with_avx2(Arguments&&... arguments) {
+NEARFAR_AVX2 __attribute__((flatten, noinline)) auto with_avx2(Arguments&&... arguments) {
   return Job::template with<Avx2>(std::forward<Arguments>(arguments)...);
 }
 

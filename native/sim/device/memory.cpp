@@ -35,12 +35,15 @@ Memory::Memory(const Parameters& parameters)
   }
   for (const Level& level : parameters.buffers) read_.push_back(level.read);
   read_.push_back(parameters.media_read);
+  // Each cache may turn one request into two.
+  const std::size_t most = max_batch << parameters.caches.size();
+  for (auto& requests : requests_) requests.resize(most + Blocks::prefetch_distance);
+  levels_.resize(max_batch);
+  reads_.resize(parameters.devices * reads_each);
+  waiting_.resize(parameters.devices);
   for (std::uint32_t i = 0; i < parameters.devices; ++i) {
     devices_.emplace_back(parameters, parameters.seed + 16 * (std::uint64_t{i} + 1));
   }
-  // Each cache may turn one request into two.
-  const std::size_t capacity = (max_batch << parameters.caches.size()) + Blocks::prefetch_distance;
-  for (auto& requests : requests_) requests.resize(capacity);
   if (parameters.tlb.entries > 0) {
     const std::uint32_t sets = (parameters.tlb.entries + tlb_ways - 1) / tlb_ways;
     tlb_.emplace_back(Shape{.sets = sets, .ways = tlb_ways, .replacement = Replacement::lru});

@@ -67,38 +67,28 @@ class Memory {
   // where devices are accessed. Adds the accesses by level to `accesses_by_level`.
   template <typename Vector>
   void batch(std::size_t count, std::uint64_t* accesses_by_level) {
-    Request* in = requests_[0].data();
-    Request* out = requests_[1].data();
+    std::uint32_t* in = requests_[0].data();
+    std::uint32_t* out = requests_[1].data();
     const auto caches = static_cast<unsigned>(caches_.size());
     std::size_t fetches = count;
     double cached_ns = 0;
     for (unsigned i = 0; i < caches; ++i) {
-      const std::size_t requested = caches_[i].template pass<Vector>(in, count, out, i == 0);
-      std::size_t missed = 0;
-      for (std::size_t k = 0; k < requested; ++k) missed += out[k].kind == Request::load ? 1 : 0;
-      accesses_by_level[i] += fetches - missed;
-      cached_ns += static_cast<double>(fetches - missed) * read_[i].count;
-      fetches = missed;
-      count = requested;
+      const Blocks::Passed passed = caches_[i].template pass<Vector>(in, count, out, i == 0);
+      accesses_by_level[i] += fetches - passed.fetches;
+      cached_ns += static_cast<double>(fetches - passed.fetches) * read_[i].count;
+      fetches = passed.fetches;
+      count = passed.requests;
       std::swap(in, out);
     }
-    for (std::size_t k = 0; k < count; ++k) {
-      // Beyond the end of the input this prefetches arbitrary rows, which does no harm.
-      const std::uint64_t next = in[k + Blocks::prefetch_distance].line;
-      const Place place = place_of(next << 6U);
-      devices_[place.device].prefetch(place.address);
-      if (in[k].kind == Request::write_back) {
-        evict_from_caches<Vector>(in[k].line);
-        continue;
-      }
-      const unsigned level = caches + fetch<Vector>(in[k].line);
-      ++accesses_by_level[level];
-      advance(level);
+    if (count == fetches && near_.empty()) {
+      fetch_batch<Vector>(in, count, accesses_by_level);
+    } else {
+      serve<Vector>(in, count, accesses_by_level);
     }
     now_.count += cached_ns;
   }
   // Memory for a batch of up to `max_batch` requests and the requests that caches add.
-  [[nodiscard]] Request* requests() { return requests_[0].data(); }
+  [[nodiscard]] std::uint32_t* requests() { return requests_[0].data(); }
   static constexpr std::size_t max_batch = 512;
 
   [[nodiscard]] std::uint64_t media_writes() const;
@@ -133,6 +123,52 @@ class Memory {
       if (result.hit) return i;
     }
     return count + fetch<Vector>(line);
+  }
+  // Handles the requests of the last cache, one by one.
+  template <typename Vector>
+  void serve(const std::uint32_t* requests, std::size_t count, std::uint64_t* accesses_by_level) {
+    for (std::size_t k = 0; k < count; ++k) {
+      // Beyond the end of the input this prefetches arbitrary rows, which does no harm.
+      const std::uint64_t next = requests[k + Blocks::prefetch_distance] >> 1U;
+      const Place place = place_of(next << 6U);
+      devices_[place.device].prefetch(place.address);
+      const std::uint32_t line = requests[k] >> 1U;
+      if ((requests[k] & 1U) != 0) {
+        evict_from_caches<Vector>(line);
+        continue;
+      }
+      const unsigned level = static_cast<unsigned>(caches_.size()) + fetch<Vector>(line);
+      ++accesses_by_level[level];
+      advance(level);
+    }
+  }
+  // Does the same where nothing is written and there is no near memory, one device after another:
+  // what a device holds then does not depend on time.
+  template <typename Vector>
+  void fetch_batch(const std::uint32_t* requests, std::size_t count,
+                   std::uint64_t* accesses_by_level) {
+    Device::Read* const reads = reads_.data();
+    std::fill(waiting_.begin(), waiting_.end(), 0);
+    for (std::size_t k = 0; k < count; ++k) {
+      const Place place = place_of(std::uint64_t{requests[k] >> 1U} << 6U);
+      const std::size_t at = place.device * reads_each + waiting_[place.device]++;
+      reads[at] = {static_cast<std::uint32_t>(place.address >> 6U), static_cast<std::uint32_t>(k)};
+    }
+    const std::size_t caches = caches_.size();
+    for (std::size_t i = 0; i < device_count_; ++i) {
+      dispatch<Device::ReadBatch>(Vector::isa, devices_[i], reads + i * reads_each,
+                                  std::size_t{waiting_[i]}, levels_.data(),
+                                  accesses_by_level + caches);
+    }
+    const Nanoseconds* const latencies = read_.data() + caches;
+    const std::uint8_t* const levels = levels_.data();
+    if (refresh_.period.count > 0) {
+      for (std::size_t k = 0; k < count; ++k) advance(static_cast<unsigned>(caches) + levels[k]);
+      return;
+    }
+    Nanoseconds now = now_;
+    for (std::size_t k = 0; k < count; ++k) now = now + latencies[levels[k]];
+    if (count > 0) now_ = device_free_ = now;
   }
   // Fetches a line that no cache holds. Returns its level: 0 for the near memory if there is one,
   // then buffers and medium.
@@ -206,7 +242,12 @@ class Memory {
   Nanoseconds device_free_;  // end of the last access to a device
   std::uint64_t refresh_stalls_ = 0;
   std::uint64_t written_back_ = 0;
-  std::array<std::vector<Request>, 2> requests_;
+  std::array<std::vector<std::uint32_t>, 2> requests_;
+  // Scratch of fetch_batch: reads of each device, their number, and the level of each request.
+  static constexpr std::size_t reads_each = max_batch + Blocks::prefetch_distance;
+  std::vector<Device::Read> reads_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<std::uint8_t> levels_;
 };
 
 }  // namespace nearfar::sim

@@ -16,10 +16,9 @@ struct ReplayJob {
     const std::uint64_t written_back = memory.written_back();
     while (!stream.empty()) {
       const std::size_t count = std::min(stream.size(), Memory::max_batch);
-      Request* requests = memory.requests();
+      std::uint32_t* requests = memory.requests();
       for (std::size_t i = 0; i < count; ++i) {
-        requests[i] = {static_cast<std::uint32_t>(stream[i] >> 7U),
-                       (stream[i] & 1U) != 0 ? Request::store : Request::load};
+        requests[i] = static_cast<std::uint32_t>(stream[i] >> 7U << 1U | (stream[i] & 1U));
       }
       memory.template batch<Vector>(count, replayed.accesses_by_level.data());
       stream = stream.subspan(count);

@@ -1,8 +1,10 @@
 // A cached block in 32 bits, and the result of a look-up.
 //
 //   word   bit 0: dirty; bits 1-31: block number. 2^31 - 1 blocks of 64 B cover 128 GiB.
-//   row    the words of one set, padded to a vector (4, 8 or 16 words); most recent first if
-//          replacement is LRU
+//   row    the words of one set, padded to a vector (4, 8 or 16 words)
+//
+// A request of one level to the next has the same form: its bit 0 makes the line dirty there. It is
+// set in a store to the first level, and in a write-back to the others.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +22,6 @@ struct LookupResult {
     return (evicted & 1U) != 0;  // an empty word is clean
   }
   [[nodiscard]] std::uint32_t evicted_block() const { return evicted >> 1U; }
-};
-
-// Request of one level to the next.
-struct Request {
-  enum Kind : std::uint32_t { load, store, write_back };
-  std::uint32_t line;
-  Kind kind;
 };
 
 }  // namespace nearfar::sim

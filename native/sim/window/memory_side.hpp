@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "sim/window/window.hpp"
@@ -35,15 +36,23 @@ class MissBuffers {
   void occupy(Cycles begin, Cycles end) {
     const std::size_t last = std::max(at(begin) + 1, at(end));
     if (last > in_use_.size()) in_use_.resize(2 * last, 0);
-    // A local copy of the pointer: a byte may alias anything, and without the copy the loop is not
-    // vectorised.
     std::uint8_t* const slots = in_use_.data();
-    for (std::size_t slot = at(begin); slot < last; ++slot) {
+    std::size_t slot = at(begin);
+    for (; slot + sizeof(Slots) <= last; slot += sizeof(Slots)) {
+      Slots in_use;
+      std::memcpy(&in_use, slots + slot, sizeof in_use);
+      // A comparison gives -1 where it holds.
+      in_use -= (Slots)(in_use != UINT8_MAX);
+      std::memcpy(slots + slot, &in_use, sizeof in_use);
+    }
+    for (; slot < last; ++slot) {
       slots[slot] = static_cast<std::uint8_t>(slots[slot] + (slots[slot] < UINT8_MAX ? 1 : 0));
     }
   }
 
  private:
+  // At -O2 compilers vectorise no loop of unknown length by themselves.
+  using Slots = std::uint8_t __attribute__((vector_size(16)));
   static constexpr Cycles width = 4;
 
   static std::size_t at(Cycles time) { return static_cast<std::size_t>(time / width); }
@@ -125,10 +134,7 @@ class MemorySide {
 class Streams {
  public:
   struct Stream {
-    std::uint32_t last = UINT32_MAX - 1;
-    std::uint32_t step = 0;
     std::uint32_t length = 0;
-    std::uint64_t used = 0;
     Cycles arrived = 0;
     // Arrival times by line number. Only entries that this stream wrote are read, so a new stream
     // need not clear them.
@@ -136,36 +142,75 @@ class Streams {
   };
   static constexpr std::uint32_t followed_from = 3;
 
+  Streams() {
+    for (Lines& lines : continuing_) lines.fill(no_line);
+    for (std::uint32_t at = 0; at < count; ++at) {
+      older_[at] = at - 1;
+      newer_[at] = at + 1;
+    }
+  }
+
   // Returns the stream that `line` continues, or a new one.
   Stream& of(std::uint32_t line) {
-    ++now_;
-    Stream* oldest = streams_.data();
-    for (Stream& stream : streams_) {
-      if (stream.used < oldest->used) oldest = &stream;
-      if (stream.used == 0) continue;
-      const std::uint32_t step = line - stream.last;
-      if (step == 0 || (stream.length > 1 ? step == stream.step : step + 1 <= 2)) {
-        if (step != 0) {
-          stream.step = step;
-          ++stream.length;
-        }
-        stream.last = line;
-        stream.used = now_;
-        return stream;
-      }
-    }
-    oldest->last = line;
-    oldest->step = 0;
-    oldest->length = 1;
-    oldest->used = now_;
-    oldest->arrived = 0;
-    return *oldest;
+    std::uint32_t at = continued_by(line);
+    if (at == count) at = begin();
+    Stream& stream = streams_[at];
+    use(at);
+    const std::uint32_t step = stream.length == 0 ? 0 : line - continuing_[same][at];
+    if (stream.length != 0 && step == 0) return stream;
+    ++stream.length;
+    continuing_[same][at] = line;
+    // The second line decides the direction.
+    continuing_[up][at] = line + (step == 0 ? 1 : step);
+    continuing_[down][at] = line + (step == 0 ? -1 : step);
+    return stream;
   }
 
  private:
   // As many streams as cores track (Intel's streamer: 32).
-  std::array<Stream, 32> streams_{};
-  std::uint64_t now_ = 0;
+  static constexpr std::uint32_t count = 32;
+  static constexpr std::uint32_t no_line = UINT32_MAX;
+  enum Which : std::uint8_t { same, up, down };
+  using Lines = std::array<std::uint32_t, count>;
+
+  // Returns the first stream that `line` continues; `count` if there is none, as for most lines of
+  // random accesses. Without branches on a stream, the search is vectorised.
+  [[nodiscard]] std::uint32_t continued_by(std::uint32_t line) const {
+    std::uint32_t any = 0;
+    for (std::uint32_t at = 0; at < count; ++at) any |= continues(at, line);
+    if (any == 0) return count;
+    std::uint32_t at = 0;
+    while (continues(at, line) == 0) ++at;
+    return at;
+  }
+  [[nodiscard]] std::uint32_t continues(std::uint32_t at, std::uint32_t line) const {
+    return (continuing_[same][at] == line ? 1U : 0U) | (continuing_[up][at] == line ? 1U : 0U) |
+           (continuing_[down][at] == line ? 1U : 0U);
+  }
+  // Returns the stream that was not used for longest, emptied.
+  [[nodiscard]] std::uint32_t begin() {
+    streams_[oldest_].length = 0;
+    streams_[oldest_].arrived = 0;
+    return oldest_;
+  }
+  void use(std::uint32_t at) {
+    if (at == newest_) return;
+    const std::uint32_t newer = newer_[at];
+    const std::uint32_t older = older_[at];
+    (at == oldest_ ? oldest_ : newer_[older]) = newer;
+    older_[newer] = older;
+    older_[at] = newest_;
+    newer_[newest_] = at;
+    newest_ = at;
+  }
+
+  std::array<Stream, count> streams_;
+  std::array<Lines, 3> continuing_;  // lines that continue each stream
+  // By recency of use. The ends' outer neighbours are not read.
+  Lines older_;
+  Lines newer_;
+  std::uint32_t oldest_ = 0;
+  std::uint32_t newest_ = count - 1;
 };
 
 }  // namespace nearfar::sim

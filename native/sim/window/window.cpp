@@ -37,6 +37,7 @@ class Simulation {
         far_(far, core.miss_buffers),
         retired_(core.window),
         drained_(core.store_buffer),
+        takes_{1 / core.width, core.computing / core.width},
         arrivals_(arrivals) {}
 
   void run(const Burst& burst, const Served* served, WindowResult& result) {
@@ -50,10 +51,10 @@ class Simulation {
     for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
       const Block& block = trace_.blocks[burst.blocks[i]];
       for (std::uint32_t row = block.first; row < block.first + block.count; ++row, ++instruction) {
-        const std::uint32_t entries = trace_.code.computing[row] != 0 ? core_.computing : 1;
-        enter(entries);
-        Cycles completed = 0;
-        const Cycles inputs = ready(trace_.code.uses, row);
+        const bool computing = trace_.code.computing[row] != 0;
+        enter(computing);
+        const Cycles requested = ready(trace_.code.address, row);
+        const Cycles inputs = std::max(requested, ready(trace_.code.uses, row));
         Cycles loaded = 0;
         std::size_t store = none;
         for (; access < burst.accesses.size() && burst.accesses[access].instruction == instruction;
@@ -64,7 +65,6 @@ class Simulation {
             begin_instruction = instruction;
             counting_ = true;
           }
-          const Cycles requested = ready(trace_.code.address, row);
           if (memory_access.store) {
             store = access;
           } else if (memory_access.stored_by != 0) {
@@ -75,13 +75,12 @@ class Simulation {
                 std::max(loaded, arrive(memory_access.line, served[access], requested, result));
           }
         }
-        completed = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) +
-                    compute_cycles(row);
+        const Cycles completed = std::max(inputs, loaded) + compute_cycles(row);
         for (std::uint32_t d = trace_.code.defs.begins[row]; d < trace_.code.defs.begins[row + 1];
              ++d) {
           registers_[trace_.code.defs.values[d]] = completed;
         }
-        leave(completed, entries);
+        leave(completed, computing);
         if (store != none) {
           stored_[store] = completed;
           drain(burst.accesses[store].line, served[store], result);
@@ -110,12 +109,13 @@ class Simulation {
     return cycles > 1 ? 1 + core_.arithmetic * (cycles - 1) : cycles;
   }
 
-  void enter(std::uint32_t entries) {
-    entered_ = std::max({entered_ + entries / core_.width, retired_.oldest(), fetch_from_});
+  void enter(bool computing) {
+    entered_ = std::max({entered_ + takes_[computing], retired_.oldest(), fetch_from_});
   }
 
-  void leave(Cycles completed, std::uint32_t entries) {
-    retire_ = std::max(retire_ + entries / core_.width, completed);
+  void leave(Cycles completed, bool computing) {
+    retire_ = std::max(retire_ + takes_[computing], completed);
+    const std::uint32_t entries = computing ? core_.computing : 1;
     for (std::uint32_t i = 0; i < entries; ++i) retired_.push(retire_);
   }
 
@@ -194,6 +194,7 @@ class Simulation {
   MemorySide far_;
   History retired_;
   History drained_;
+  std::array<Cycles, 2> takes_;    // to enter, or to retire: a plain instruction, a computing one
   std::vector<Cycles> stored_;     // per store: when its value is ready
   std::vector<Cycles>& arrivals_;  // per line: its arrival; unknown: not touched
   std::array<Cycles, max_registers> registers_{};
