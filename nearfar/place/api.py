@@ -313,7 +313,7 @@ def _choose(
     caveats += plan_caveats(
         problem, budget_bytes, extended, choices, allow=allow, joint_limits=joint_limits
     )
-    caveats += [*(task.hints(budget_bytes, choice.shares) if details else []), *no_cache]
+    caveats += [*(task.hints(budget_bytes) if details else []), *no_cache]
     # The bound does not apply to plans that move data between phases.
     timed, rows = extended.timed(problem)
     gap = None if moves is not None else proven_gap(timed, budget_bytes, rows)

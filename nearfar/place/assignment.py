@@ -9,6 +9,7 @@ the object in its best memory (as in `knapsack`). The solver HiGHS decides all o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import le
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,9 @@ that precise."""
 
 MAX_SWEEPS = 3
 """Passes of greedy over all objects for space that is left."""
+
+MIN_AT_ONCE = 64
+"""Objects that greedy tries to place at once, at least."""
 
 MemoryNumbers = NDArray[np.int_]
 """The number of each object's memory."""
@@ -55,65 +59,131 @@ def greedy_assignment(
 ) -> MemoryNumbers | None:
     """Return each object's memory: of those with space, the one of least time plus price of bytes.
 
-    Objects that lose most per byte in their second best memory go first. Remaining space goes to
-    the objects that save most time per byte there. None if some object fits nowhere.
+    Objects that lose most per byte elsewhere go first: in their second best memory or, as that may
+    be as good as the best and full as well, in a later one. The best of these orders counts.
+    Remaining space goes to the objects that save most time per byte there. None if some object fits
+    nowhere.
     """
-    count, memories = costs_ns.shape
-    best_two = np.sort(prices.reduced_ns, axis=1)[:, : min(2, memories)]
-    regret = (best_two[:, -1] - best_two[:, 0]) / np.maximum(sizes, 1.0)
-    used = np.zeros(len(limits.limits))
-    max_used = limits.limits * (1 + TOLERANCE)
+    rows, memories = np.arange(len(sizes)), costs_ns.shape[1]
     memory = prices.reduced_ns.argmin(axis=1)
     bytes_by_memory = np.bincount(memory, weights=sizes, minlength=memories)
-    if not limits.allow(bytes_by_memory):
-        ranks = np.argsort(prices.reduced_ns, axis=1)
-        memory = np.full(count, -1)
-        for index in np.argsort(-regret, kind="stable"):
-            for target in ranks[index]:
-                after = used + limits.weights[:, target] * sizes[index]
-                if np.all(after <= max_used):
-                    memory[index], used = target, after
-                    break
-            else:
-                return None
-    else:
-        used = limits.weights @ bytes_by_memory
-    return _improved(costs_ns, sizes, limits, memory, used)
+    if limits.allow(bytes_by_memory):
+        return _improved(costs_ns, sizes, limits, memory)
+    ranks = np.argsort(prices.reduced_ns, axis=1)
+    ordered = np.take_along_axis(prices.reduced_ns, ranks, axis=1)
+    choices: list[MemoryNumbers] = []
+    for rank in range(1, memories):
+        regret = (ordered[:, rank] - ordered[:, 0]) / np.maximum(sizes, 1.0)
+        filled = _filled(np.argsort(-regret, kind="stable"), ranks, sizes, limits)
+        if filled is not None:
+            choices.append(filled)
+    best = min(choices, key=lambda choice: float(costs_ns[rows, choice].sum()), default=None)
+    return None if best is None else _improved(costs_ns, sizes, limits, best)
+
+
+def _filled(
+    order: MemoryNumbers, ranks: MemoryNumbers, sizes: Array, limits: CapacityLimits
+) -> MemoryNumbers | None:
+    """Return the memory of each object of `order` in turn: the first of its ranks with space.
+
+    None if an object fits nowhere. Many objects are placed at once, up to the first whose memory
+    is full by then.
+    """
+    memory = np.full(len(order), -1)
+    used, max_used = np.zeros(len(limits.limits)), limits.limits * (1 + TOLERANCE)
+    start, count = 0, MIN_AT_ONCE
+    while start < len(order):
+        batch = order[start : start + count]
+        needs = limits.weights.T[ranks[batch]] * sizes[batch, np.newaxis, np.newaxis]
+        fits = np.all(used + needs <= max_used, axis=2)
+        if not fits[0].any():
+            return None
+        target = fits.argmax(axis=1)
+        after = used + np.cumsum(needs[np.arange(len(batch)), target], axis=0)
+        possible = fits.any(axis=1) & np.all(after <= max_used, axis=1)
+        placed = len(batch) if possible.all() else int(possible.argmin())
+        memory[batch[:placed]] = ranks[batch[:placed], target[:placed]]
+        used = after[placed - 1]
+        start += placed
+        count = max(MIN_AT_ONCE, 2 * placed)
+    return memory
 
 
 def _improved(
-    costs_ns: Array, sizes: Array, limits: CapacityLimits, memory: MemoryNumbers, used: Array
+    costs_ns: Array, sizes: Array, limits: CapacityLimits, memory: MemoryNumbers
 ) -> MemoryNumbers:
     """Move objects to faster memories with space for them, most time saved per byte first."""
     max_used = limits.limits * (1 + TOLERANCE)
     rows = np.arange(len(memory))
     for _ in range(MAX_SWEEPS):
+        used = limits.weights @ np.bincount(memory, weights=sizes, minlength=costs_ns.shape[1])
         gain = costs_ns[rows, memory][:, np.newaxis] - costs_ns
         # A move that needs more of a limit than is left now never fits, so few moves remain.
         needs = limits.weights.T[np.newaxis] - limits.weights.T[memory][:, np.newaxis]
         fits = np.all(used + needs * sizes[:, np.newaxis, np.newaxis] <= max_used, axis=2)
         objects, targets = np.nonzero((gain > 0) & fits)
-        if not len(objects):
-            break
         per_byte = gain[objects, targets] / np.maximum(sizes[objects], 1.0)
         order = np.argsort(-per_byte, kind="stable")
-        moved = False
-        for index, target in zip(objects[order], targets[order], strict=True):
-            if costs_ns[index, target] >= costs_ns[index, memory[index]]:
-                continue
-            change = limits.weights[:, target] - limits.weights[:, memory[index]]
-            after = used + change * sizes[index]
-            if np.all(after <= max_used):
-                memory[index], used, moved = target, after, True
-        if not moved:
+        moves = _moves_that_fit(costs_ns, sizes, limits, memory, (objects[order], targets[order]))
+        if not moves:
             break
+        memory[list(moves)] = list(moves.values())
     return memory
+
+
+def _moves_that_fit(
+    costs_ns: Array,
+    sizes: Array,
+    limits: CapacityLimits,
+    memory: MemoryNumbers,
+    moves: tuple[MemoryNumbers, MemoryNumbers],
+) -> dict[int, int]:
+    """Return the moves (objects, target memories) that have space and save time, in turn.
+
+    The loop is in numbers of Python: of arrays as short as the limits it takes six times as long.
+    """
+    objects, targets = moves
+    used = (
+        limits.weights @ np.bincount(memory, weights=sizes, minlength=costs_ns.shape[1])
+    ).tolist()
+    max_used = (limits.limits * (1 + TOLERANCE)).tolist()
+    weights = limits.weights.T.tolist()
+    rows = zip(
+        *(column.tolist() for column in (objects, targets, costs_ns[objects, targets])),
+        sizes[objects].tolist(),
+        memory[objects].tolist(),
+        strict=True,
+    )
+    moved: dict[int, int] = {}
+    times_ns: dict[int, float] = {}
+    for index, target, time_ns, size, at_first in rows:
+        if time_ns >= times_ns.get(index, np.inf):
+            continue
+        source = moved.get(index, at_first)
+        after = [
+            before + (into - out) * size
+            for before, into, out in zip(used, weights[target], weights[source], strict=True)
+        ]
+        if all(map(le, after, max_used)):
+            used, moved[index], times_ns[index] = after, target, time_ns
+    return moved
 
 
 def assign(costs_ns: Array, sizes: Array, limits: CapacityLimits) -> Assignment:
     """Return the choice of least time that meets the limits, with a proven gap."""
     prices = price_limits(costs_ns, sizes, limits)
     greedy = greedy_assignment(costs_ns, sizes, limits, prices)
+    return assign_from(costs_ns, sizes, limits, prices, greedy)
+
+
+def assign_from(
+    costs_ns: Array,
+    sizes: Array,
+    limits: CapacityLimits,
+    prices: LimitPrices,
+    greedy: MemoryNumbers | None,
+) -> Assignment:
+    """Return the same for the prices of the limits and greedy's choice."""
     rows = np.arange(len(sizes))
     value = np.inf if greedy is None else float(costs_ns[rows, greedy].sum())
     slack = value - prices.bound_ns

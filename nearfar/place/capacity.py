@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +112,13 @@ def _cheapest_price(problem: Problem, capacities: Array) -> float:
     return price
 
 
+@lru_cache(maxsize=16)
+def limit_prices(problem: Problem, budget_bytes: float) -> LimitPrices:
+    """Return the prices of the problem's limits; cached, as each step of a plan asks for them."""
+    limits = capacity_limits(problem, budget_bytes)
+    return price_limits(problem.costs_ns, problem.sizes_bytes, limits)
+
+
 def price_limits(costs_ns: Array, sizes_bytes: Array, limits: CapacityLimits) -> LimitPrices:
     """Return the prices of the limits with the highest bound for costs (objects, memories)."""
     count = len(limits.limits)
@@ -124,14 +132,14 @@ def price_limits(costs_ns: Array, sizes_bytes: Array, limits: CapacityLimits) ->
     # A price above all possible savings has no further effect, except for a limit near 0, which
     # needs a higher price to keep objects out; hence the factor.
     max_prices = np.full(count, max(spread, 1.0) * 1e3)
-    prices = np.zeros(count)
+    prices, rows = np.zeros(count), np.arange(len(sizes_bytes))
     planes: list[tuple[float, Array, Array]] = []
     best = LimitPrices(prices, costs_ns, -np.inf)
     for _ in range(MAX_CUTS):
         reduced = costs_ns + sizes_bytes[:, np.newaxis] * (prices @ weights)
         memory = reduced.argmin(axis=1)
         used = np.bincount(memory, weights=sizes_bytes, minlength=costs_ns.shape[1])
-        value = float(reduced.min(axis=1).sum() - prices @ scaled_limits)
+        value = float(reduced[rows, memory].sum() - prices @ scaled_limits)
         if value > best.bound_ns:
             best = LimitPrices(prices / scale, reduced, value)
         planes.append((value, weights @ used - scaled_limits, prices))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import ceil, floor
+from math import ceil, floor, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from nearfar.base.units import PAGE_BYTES
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.plan import Part
 from nearfar.documents.workload import MemoryObject
-from nearfar.place.capacity import CapacityLimits, capacity_limits, price_limits
+from nearfar.place.capacity import CapacityLimits, capacity_limits, limit_prices
 from nearfar.place.problem import Problem
 from nearfar.place.search import best_of
 from nearfar.predict.traffic import Array
@@ -100,7 +100,7 @@ def with_parts(
     if not np.any(can_split) or not problem.names:
         return None
     limits = capacity_limits(problem, budget_bytes)
-    prices = price_limits(problem.costs_ns, problem.sizes_bytes, limits)
+    prices = limit_prices(problem, budget_bytes)
     starts = [start] if limits.allow(start.T @ problem.sizes_bytes) else []
     split = _split_by_price(prices.reduced_ns, problem.sizes_bytes, limits, can_split)
     if split is not None:
@@ -118,19 +118,23 @@ def _split_by_price(
     ordered = np.sort(reduced, axis=1)
     regret = (ordered[:, min(1, ordered.shape[1] - 1)] - ordered[:, 0]) / np.maximum(sizes, 1.0)
     ranks = np.argsort(reduced, axis=1, kind="stable")
-    used = np.zeros(len(limits.limits))
+    order = np.argsort(-regret, kind="stable")
+    space = _Space(limits, np.zeros(len(limits.limits)))
+    terms = [_terms(weights) for weights in limits.weights.T]
     shares = np.zeros_like(reduced)
-    for index in np.argsort(-regret, kind="stable"):
-        left = float(sizes[index])
-        if left == 0.0:
-            shares[index, ranks[index, 0]] = 1.0
-            continue
-        for memory in ranks[index]:
-            free = _free_bytes(limits, used, limits.weights[:, memory])
-            size = left if free >= left else _part_bytes(free, sizes[index], can_split[index])
-            shares[index, memory] += size / sizes[index]
-            used += limits.weights[:, memory] * size
-            left -= size
+    rows = zip(
+        *(column[order].tolist() for column in (ranks, sizes, can_split)),
+        order.tolist(),
+        strict=True,
+    )
+    for ranked, size, divides, index in rows:
+        left = size
+        for memory in ranked:
+            free = space.free_bytes(terms[memory])
+            part = left if free >= left else _part_bytes(free, size, divides)
+            shares[index, memory] += part / size if size else 1.0
+            space.take(terms[memory], part)
+            left -= part
             if left <= 0.0:
                 break
         else:
@@ -145,31 +149,65 @@ def filled_up(
     costs_ns, sizes = problem.costs_ns, problem.sizes_bytes
     limits = capacity_limits(problem, budget_bytes)
     shares = start.copy()
-    used = limits.weights @ (shares.T @ sizes)
+    space = _Space(limits, limits.weights @ (shares.T @ sizes))
+    changes = [[_terms(into - out) for into in limits.weights.T] for out in limits.weights.T]
     gain = costs_ns[:, :, np.newaxis] - costs_ns[:, np.newaxis, :]
     gain = np.where((shares[:, :, np.newaxis] > 0) & can_split[:, None, None], gain, 0.0)
     objects, sources, targets = np.nonzero(gain > 0)
     per_byte = gain[objects, sources, targets] / np.maximum(sizes[objects], 1.0)
-    for at in np.argsort(-per_byte, kind="stable"):
-        index, source, target = objects[at], sources[at], targets[at]
-        change = limits.weights[:, target] - limits.weights[:, source]
-        available = float(shares[index, source] * sizes[index])
-        free = _free_bytes(limits, used, change)
-        size = available if free >= available else _part_bytes(free, sizes[index], True)
-        if available - size < MIN_PART_SHARE * sizes[index] and size < available:
+    order = np.argsort(-per_byte, kind="stable")
+    rows = zip(
+        *(column[order].tolist() for column in (objects, sources, targets, sizes[objects])),
+        strict=True,
+    )
+    # Most moves find no space; it is the same for all of a direction until one does.
+    free_bytes: dict[tuple[int, int], float] = {}
+    for index, source, target, whole in rows:
+        free = free_bytes.get((source, target))
+        if free is None:
+            free = free_bytes[source, target] = space.free_bytes(changes[source][target])
+        available = float(shares[index, source]) * whole
+        size = available if free >= available else _part_bytes(free, whole, True)
+        if size == 0.0 or (available - size < MIN_PART_SHARE * whole and size < available):
             continue
-        shares[index, source] -= size / sizes[index]
-        shares[index, target] += size / sizes[index]
-        used += change * size
+        shares[index, source] -= size / whole
+        shares[index, target] += size / whole
+        space.take(changes[source][target], size)
+        free_bytes.clear()
     shares[shares < ROUNDING_SHARE] = 0.0
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def _free_bytes(limits: CapacityLimits, used: Array, weights: Array) -> float:
-    """Return how many more bytes the limits allow at these weights per byte."""
-    counts = weights > 0
-    left = (limits.limits[counts] - used[counts]) / weights[counts]
-    return max(0.0, float(left.min(initial=np.inf)))
+Terms = list[tuple[int, float]]
+"""The limits that a byte counts in, with its weight."""
+
+
+class _Space:
+    """The bytes that limits leave.
+
+    In numbers of Python: arrays as short as the limits take ten times as long.
+    """
+
+    def __init__(self, limits: CapacityLimits, used: Array) -> None:
+        self._limits: list[float] = limits.limits.tolist()
+        self._used: list[float] = used.tolist()
+
+    def free_bytes(self, terms: Terms) -> float:
+        """Return how many more bytes of these terms fit."""
+        limits, used, free = self._limits, self._used, inf
+        for at, weight in terms:
+            if weight > 0.0:
+                free = min(free, (limits[at] - used[at]) / weight)
+        return max(0.0, free)
+
+    def take(self, terms: Terms, size: float) -> None:
+        """Use so many bytes."""
+        for at, weight in terms:
+            self._used[at] += weight * size
+
+
+def _terms(weights: Array) -> Terms:
+    return [(at, weight) for at, weight in enumerate(weights.tolist()) if weight != 0.0]
 
 
 def _part_bytes(free: float, size: float, can_split: bool) -> float:

@@ -52,24 +52,29 @@ def placements_of(
     low, high = added_interval(added, problem.near_time_ns.value, far)
     effects = zip(added.tolist(), low.tolist(), high.tolist(), strict=True)
     names, order = problem.memory_names, problem.speed_order
+    memories = [names[memory] for memory in shares.argmax(axis=1).tolist()]
+    sizes = problem.sizes_bytes.astype(np.int64).tolist()
+    divided = set(np.flatnonzero(shares.max(axis=1, initial=0.0) < 1.0).tolist())
     return [
         Placement(
             object=number,
             name=problem.names[number],
-            size_bytes=int(problem.sizes_bytes[number]),
-            memory=names[int(shares[number].argmax())],
+            size_bytes=sizes[number],
+            memory=memories[number],
             added_ns_if_far=Estimate(*effect),
             kind=item.kind,
             frames=item.frames,
             told_by=item.told_by,
             via=item.via,
             split=item.split,
-            parts=[] if number in weights else _parts(extended, number, names, order),
+            parts=_parts(extended, number, names, order)
+            if number in divided and number not in weights
+            else [],
             interleave={
-                name: weight
-                for name, weight in zip(names, weights.get(number, ()), strict=False)
-                if weight
-            },
+                name: weight for name, weight in zip(names, weights[number], strict=False) if weight
+            }
+            if number in weights
+            else {},
         )
         for number, (item, effect) in enumerate(zip(workload.objects, effects, strict=True))
         if number not in problem.fixed

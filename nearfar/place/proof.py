@@ -4,7 +4,8 @@ Solvers prove gaps of sums, but times do not add. So each object's cost here is 
 it adds by the model, either as the first or as the last object in a memory. No placement adds less
 than the sum of these costs. The solver's bound of this sum also bounds the model's times, so the
 gap is that of the reported plan. This assumes that the time that an object adds lies between those
-two, whatever the others' memories. If a problem has few placements, all are timed instead.
+two, whatever the others' memories. With one far memory, `curvature` makes this bound better. If a
+problem has few placements, all are timed instead.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from nearfar.place.assignment import assign
 from nearfar.place.capacity import capacity_limits, price_limits
+from nearfar.place.curvature import bound_around
 from nearfar.place.knapsack import knapsack
 from nearfar.place.problem import Problem
 from nearfar.place.search import enumerated, has_few, is_one_knapsack, weighted_search
@@ -60,4 +62,9 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
         return gap(max(bound_ns, value - solved.gap * saved))
     solution = knapsack(total[:, 1], sizes, budget_bytes)
     value = float(total[solution.chosen, 1].sum())
-    return gap(float(total[:, 1].sum()) - value * (1.0 + solution.gap))
+    bound_ns = float(total[:, 1].sum()) - value * (1.0 + solution.gap)
+    if gap(bound_ns) > CLOSE_GAP:
+        close_ns = CLOSE_GAP * saved_ns
+        around_ns = bound_around(problem, budget_bytes, shares, total[:, 1], close_ns)
+        bound_ns = max(bound_ns, around_ns)
+    return gap(bound_ns)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.place.assignment import assign, greedy_assignment
-from nearfar.place.capacity import capacity_limits, price_limits
+from nearfar.place.assignment import MemoryNumbers, assign, assign_from, greedy_assignment
+from nearfar.place.capacity import capacity_limits, limit_prices, price_limits
 from nearfar.place.filling import (
     fill,
     fill_memories,
@@ -72,11 +73,22 @@ def greedy_near_shares(problem: Problem, budgets_bytes: Sequence[float]) -> Arra
     return np.asarray(rivals[np.arange(len(rivals)), best])
 
 
+@lru_cache(maxsize=16)
+def greedy_memory(problem: Problem, budget_bytes: float) -> MemoryNumbers | None:
+    """Return each object's memory by greedy for several limits; None if an object fits nowhere.
+
+    Cached, because the exact choice begins with it and sentences of a plan compare it.
+    """
+    limits = capacity_limits(problem, budget_bytes)
+    prices = limit_prices(problem, budget_bytes)
+    return greedy_assignment(problem.costs_ns, problem.sizes_bytes, limits, prices)
+
+
 def greedy_search(problem: Problem, budget_bytes: float) -> Array:
     """Return the better of greedy at the limits' prices and of filling one memory after another."""
     limits = capacity_limits(problem, budget_bytes)
     costs, sizes = problem.costs_ns, problem.sizes_bytes
-    greedy = greedy_assignment(costs, sizes, limits, price_limits(costs, sizes, limits))
+    greedy = greedy_memory(problem, budget_bytes)
     order = order_by_density(costs[:, problem.speed_order[-1]], sizes)
     choices = [fill_memories(problem, order, budget_bytes)]
     if greedy is not None:
@@ -105,7 +117,11 @@ def exact_search(problem: Problem, budget_bytes: float) -> Array:
     sizes, memories = problem.sizes_bytes, len(problem.fars) + 1
 
     def solved(costs: Array) -> Array:
-        return whole_shares(assign(costs, sizes, limits).memory, memories)
+        if costs is not problem.costs_ns:
+            return whole_shares(assign(costs, sizes, limits).memory, memories)
+        prices = limit_prices(problem, budget_bytes)
+        greedy = greedy_memory(problem, budget_bytes)
+        return whole_shares(assign_from(costs, sizes, limits, prices, greedy).memory, memories)
 
     if problem.over == "worst" and len(set(problem.inputs)) > 1:
         weighted = weighted_search(problem, budget_bytes, problem.costs_by_input_ns)[0]
@@ -143,13 +159,12 @@ def enumerated(problem: Problem, budget_bytes: float, start: Array) -> Array:
     the problem has few objects, these are all that matter, so the result is optimal.
     """
     limits = capacity_limits(problem, budget_bytes)
-    costs, sizes = problem.costs_ns, problem.sizes_bytes
-    memories = start.shape[1]
+    sizes, memories = problem.sizes_bytes, start.shape[1]
     matters = _objects_that_matter(problem)
     count = min(len(matters), int(math.log(MAX_ENUMERATED, memories)))
     if count == 0:
         return start
-    reduced = np.sort(price_limits(costs, sizes, limits).reduced_ns[matters], axis=1)
+    reduced = np.sort(limit_prices(problem, budget_bytes).reduced_ns[matters], axis=1)
     nearest = matters[np.argsort(reduced[:, 1] - reduced[:, 0], kind="stable")[:count]]
     each = np.stack(np.meshgrid(*[np.arange(memories)] * count, indexing="ij"), axis=-1)
     rows = np.eye(memories)[each.reshape(-1, count)]

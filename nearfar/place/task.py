@@ -120,6 +120,14 @@ class PlaceTask:
         """The problem by ranges of objects; None where no object has ranges that differ."""
         return ranged_problem(self.problem, self.workload)
 
+    def _allowing(self, allow: AbstractSet[str]) -> PlaceTask:
+        """Return the task with other extensions; it keeps what was computed for this one."""
+        other = replace(self, allow=frozenset(allow))
+        for name in ("can_split", "can_interleave", "ranged"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
     def fits(self, shares: Array, budget_bytes: int) -> bool:
         """Return whether the shares meet all limits."""
         limits = capacity_limits(self.problem, budget_bytes)
@@ -188,7 +196,7 @@ class PlaceTask:
         """
         if not self.problem.names:
             return self
-        in_parts = replace(self, allow={*self.allow, "parts"})
+        in_parts = self._allowing({*self.allow, "parts"})
         try:
             whole = self.best_whole(budget_bytes)
         except NearfarError:
@@ -224,7 +232,7 @@ class PlaceTask:
 
     def quick_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
         """Return the same as `timed_shares` for greedy, with the extensions that compute fast."""
-        task = self if self.allow else replace(self, allow={"parts"})
+        task = self if self.allow else self._allowing({"parts"})
         shares = task.choose_whole(budget_bytes, "greedy").shares
         few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
         allow = {extension for extension in task.allow if extension == "parts" or few}
@@ -334,9 +342,9 @@ class PlaceTask:
         several = {at: each for at, each in weights.items() if sum(w > 0 for w in each) > 1}
         return ExtendedShares(shares, several, ranges)
 
-    def hints(self, budget_bytes: int, shares: Array) -> list[str]:
+    def hints(self, budget_bytes: int) -> list[str]:
         """Return sentences about extensions that would pay and are not allowed."""
-        time_ns = float(self.problem.shared_times_ns(shares))
+        time_ns = float(self.problem.shared_times_ns(self.best_whole(budget_bytes).shares))
         hints = []
         extensions: tuple[tuple[Allowed, str], ...] = (
             ("parts", "parts of large objects near"),
@@ -348,7 +356,7 @@ class PlaceTask:
             allowed.add(extension)
             if not np.any(self.can_split) or time_ns <= 0:
                 break
-            extended = self.extended(budget_bytes, shares, allowed)
+            extended = self._allowing(allowed).best_extended(budget_bytes)
             extended_ns = extended.time_ns(self.problem)
             saved = 1.0 - extended_ns / time_ns
             if extension not in self.allow and saved > MIN_HINT_SHARE:

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.documents.plan import Undecided
-from nearfar.place.assignment import greedy_assignment
-from nearfar.place.capacity import capacity_limits, price_limits
-from nearfar.place.filling import fill, order_by_density
+from nearfar.place.capacity import capacity_limits, limit_prices
+from nearfar.place.filling import fill, greedy_order
 from nearfar.place.problem import Problem
-from nearfar.place.search import is_one_knapsack
+from nearfar.place.search import greedy_memory, is_one_knapsack
 from nearfar.predict.interval import perturbations
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import Model, Perturbation
@@ -40,7 +39,7 @@ def undecided_objects(
         return []
     low, high = cost_ends(problem)
     limits = capacity_limits(problem, budget_bytes)
-    prices = price_limits(problem.costs_ns, problem.sizes_bytes, limits).prices
+    prices = limit_prices(problem, budget_bytes).prices
     capacities = np.array([budget_bytes, *problem.capacities_bytes])
     sizes = problem.sizes_bytes[:, np.newaxis]
     # An object that is larger than a memory never goes there, whatever its cost.
@@ -108,20 +107,16 @@ def decided_by_writes(problem: Problem, budget_bytes: float) -> list[int]:
 def _changed(problem: Problem, other: Problem, budget_bytes: float) -> list[int]:
     """Return the objects that greedy places elsewhere with the other problem's costs."""
     return _differing(
-        problem,
-        _greedy_memory(problem, problem.costs_ns, budget_bytes),
-        _greedy_memory(problem, other.costs_ns, budget_bytes),
+        problem, _greedy_memory(problem, budget_bytes), _greedy_memory(other, budget_bytes)
     )
 
 
-def _greedy_memory(problem: Problem, costs_ns: Array, budget_bytes: float) -> NDArray[np.int_]:
-    """Return each object's memory by greedy with these costs (objects, memories)."""
+def _greedy_memory(problem: Problem, budget_bytes: float) -> NDArray[np.int_]:
+    """Return each object's memory by greedy."""
     sizes = problem.sizes_bytes
     if is_one_knapsack(problem):
-        near = fill(order_by_density(costs_ns[:, 1], sizes), sizes, budget_bytes)
-        return np.where(near > 0, 0, 1)
-    limits = capacity_limits(problem, budget_bytes)
-    memory = greedy_assignment(costs_ns, sizes, limits, price_limits(costs_ns, sizes, limits))
+        return np.where(fill(greedy_order(problem), sizes, budget_bytes) > 0, 0, 1)
+    memory = greedy_memory(problem, budget_bytes)
     return np.zeros(len(sizes), dtype=int) if memory is None else memory
 
 

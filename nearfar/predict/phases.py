@@ -242,11 +242,11 @@ def _page_touches(workload: WorkloadProfile, phase: Phase, profiled: Phase) -> P
 
     If other counts replaced those of the objects, page curves lack the accesses in between.
     """
-    lines, own = (sum(row.traffic.misses() for row in each.objects) for each in (phase, profiled))
-    if lines != own:
-        return None
     curves = [row.page_curve for row in phase.objects if row.page_curve is not None]
     if not workload.page_curve_bytes or not curves:
+        return None
+    lines, own = (sum(row.traffic.misses() for row in each.objects) for each in (phase, profiled))
+    if lines != own:
         return None
     beyond = sum(np.array(curve.faults) + curve.first for curve in curves)
     return PageTouches(np.array(workload.page_curve_bytes, dtype=float), np.asarray(beyond))
