@@ -40,6 +40,11 @@ QUIET_WORKERS = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
+    # What Dask watches takes processor time from the points.
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
     # A dashboard would show running tasks to other users.
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],

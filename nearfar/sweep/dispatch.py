@@ -126,6 +126,10 @@ def batch_id(points: Iterable[SweepPoint]) -> str:
     return digest_of("".join(point.id for point in points).encode())
 
 
+SMALL_BYTES = 1 << 16
+"""Most bytes of an input that is sent with each batch: most devices, and no profile of a large
+program."""
+
 BATCHES_PER_THREAD = 2
 """Batches given to each worker thread: one that it computes, one that waits."""
 
@@ -174,7 +178,7 @@ class Dispatcher:
     ) -> None:
         self._client, self._dataset, self._matrix, self._inputs = client, dataset, matrix, inputs
         self._running: dict[str, _RunningBatch] = {}
-        self._input_futures: dict[str, Any] = {}
+        self._sent: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
         self.outcome = SweepOutcome(finished)
         self._machines = 1
@@ -259,7 +263,7 @@ class Dispatcher:
 
     def _submit_batch(self, points: list[SweepPoint], *, measured: bool) -> None:
         names = sorted({name for point in points for name in point.needs})
-        contents = {name: self._input_future(name) for name in names}
+        contents = {name: self._input(name) for name in names}
         batch = batch_id(points)
         order = BatchOrder(
             batch=batch,
@@ -283,19 +287,25 @@ class Dispatcher:
         )
         self._running[batch] = _RunningBatch(points, future)
 
-    def _input_future(self, name: str) -> Any:
-        """Return the future of a task that returns the input, which survives a worker's death."""
-        if name not in self._input_futures:
+    def _input(self, name: str) -> Any:
+        """Return the input if it is small, else the future of a task that returns it.
+
+        A future survives a worker's death, but other workers have to connect to the one that has
+        it, and wait.
+        """
+        if name not in self._sent:
             if name.startswith(POINT):
                 content = self._dataset.document(name.removeprefix(POINT)).read_bytes()
                 digest = digest_of(content)
             else:
                 content, digest = self._inputs.text(name), self._inputs.digest(name)
             self._digests[name] = digest
-            self._input_futures[name] = self._client.submit(
-                bytes, content, key=f"nearfar-input-{digest}"
+            self._sent[name] = (
+                content
+                if len(content) <= SMALL_BYTES
+                else self._client.submit(bytes, content, key=f"nearfar-input-{digest}")
             )
-        return self._input_futures[name]
+        return self._sent[name]
 
     def _wait(self) -> None:
         futures = [running.future for running in self._running.values()]
