@@ -49,7 +49,7 @@ def rows() -> Iterable[Row]:
             f"two local workers over one: {POINTS} simulated points, {least[0]:.1f} s by one",
             gain,
             "x",
-            bar=1.8,
+            bar=1.9,
             at_most=False,
             peer="two plain processes over one, same work without Dask",
             peer_value=least[2] / least[3],
