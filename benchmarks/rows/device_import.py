@@ -26,7 +26,7 @@ from nearfar_imports.importers import ImportOptions
 from nearfar_imports.importers.load_table import read_table
 from nearfar_imports.load_logs import LoadLog, figures_of_logs
 
-SECONDS = 20
+SECONDS = 3
 
 TABLE = (
     Path(__file__).parents[3]

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import Row, make_row
 from benchmarks.kernel_runs import build
 
-SECONDS = 180
+SECONDS = 70
 COMPUTES = True
 
 CACHE = "1MiB"

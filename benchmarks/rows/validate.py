@@ -38,7 +38,7 @@ from nearfar.options.validate import ValidateOptions
 from nearfar.predict.model import DEFAULT_MODEL
 from nearfar.validate import api
 
-SECONDS = 20
+SECONDS = 5
 
 SESSIONS = 5
 ROUNDS = 9
