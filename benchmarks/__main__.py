@@ -1,6 +1,7 @@
 """`make benchmarks [NAME=VALUE ...]`: runs the files in rows/, each in its process; prints a table.
 
-    ONLY=name       the files whose names contain it, however long they take; without it, files that
+    ONLY=name       the file of that name, or those whose names contain it, however long they take;
+                    without it, files that
                     were measured at this commit and on this processor are not measured again (an
                     interrupted run goes on), and each is stopped after three times its SECONDS
     AGAIN=1         measure them nevertheless
@@ -46,7 +47,9 @@ def main() -> int:
     files = row_files(ROWS)
     if os.environ.get("QUICK"):
         return _quick([file for file in files if file.quick and only in file.name], console)
-    asked = [f for f in files if only in f.name and (only or os.environ.get("LONG") or not f.long)]
+    asked = [file for file in files if file.name == only] or [
+        f for f in files if only in f.name and (only or os.environ.get("LONG") or not f.long)
+    ]
     if not asked:
         console.print(f"no file in benchmarks/rows has {only!r} in its name", style="red")
         return 2

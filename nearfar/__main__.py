@@ -75,11 +75,15 @@ def _run(arguments: list[str]) -> int:
         print(overview())
         return int(ExitCode.DONE)
     if arguments[0] == "--version":
-        from nearfar.version import version_text
-
-        print(version_text())
+        print(_version())
         return int(ExitCode.DONE)
     return _run_verb(arguments)
+
+
+def _version() -> str:
+    from nearfar.version import version_text
+
+    return version_text()
 
 
 def _run_verb(arguments: list[str]) -> int:
@@ -93,6 +97,7 @@ def _run_verb(arguments: list[str]) -> int:
 
     app = App(
         name="nearfar",
+        version=_version,
         help_on_error=False,
         help_format="markdown",
         suppress_keyboard_interrupt=False,  # main() says it in a sentence

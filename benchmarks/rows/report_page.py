@@ -99,7 +99,7 @@ def _moves_ms(page: Any) -> tuple[float, float]:
     moved, frames = [], []
     before = None
     for move in range(MOVES):
-        moved.append(page.evaluate(MOVE, 5 + 90 * ((7 * move) % MOVES) / MOVES))
+        moved.append(page.evaluate(MOVE, 5 + 90 * ((8 * move) % MOVES) / MOVES))
         shown = page.get_attribute("#slow", "data-value")
         assert shown != before, "the slider changed nothing"
         before = shown

@@ -11,8 +11,8 @@ def fleet(options: FleetOptions, delivery: FleetFiles) -> None:
     """Sum the profiles of many hosts: where far memory costs least, and what it would save.
 
     Each type of host gets the cheapest mix of near and far memory that keeps every program within a
-    limit of slowdown, given prices and stock. Profiles are read once; their rows are kept. Memory
-    use does not grow with the fleet.
+    limit of slowdown, given prices and stock. Profiles are read once; their rows are kept. A
+    profile needs less than 1 KiB of memory.
     """
     from rich.console import Console
 

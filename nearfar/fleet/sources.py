@@ -73,12 +73,19 @@ def _files(top: str) -> Iterator[str]:
             # Path.rglob would make a Path of every file: slow for a million.
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if entry.name.endswith(".json") and not entry.is_dir():
-                        yield entry.path
-                    elif entry.is_dir(follow_symlinks=False):
+                    if entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
+                    elif entry.name.endswith(".json") and not _is_linked_folder(entry):
+                        yield entry.path
         except OSError:
             yield folder  # Reading it as a file says why it cannot be read.
+
+
+def _is_linked_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_symlink() and entry.is_dir()
+    except OSError:
+        return False  # Such as a link to itself: reading it as a file says what is wrong.
 
 
 def _remote(uri: str) -> dict[str, str]:

@@ -48,9 +48,9 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
         seed, pattern = _seed(self), _pattern(self)
         if seed < 0:
             raise NearfarError(f"the seed of a simulation must be 0 or more, not {seed}")
-        if pattern not in inputs.valid:
+        if (self.NAME, pattern) not in inputs.valid:
             self._check_pattern(inputs)
-            inputs.valid.add(pattern)
+            inputs.valid.add((self.NAME, pattern))
 
     def _check_pattern(self, inputs: PointInputs) -> None:
         asked = self.asked(SimulateOptions, device=self.far)

@@ -203,6 +203,15 @@ def test_a_folder_that_cannot_be_read_is_named_or_left_out(
     assert (result.profiles, result.left_out) == (8, {"cannot be read": 1})
 
 
+def test_a_link_to_itself_leaves_out_no_other_file(request_of: FleetOptions) -> None:
+    link = Path(request_of.profiles[0]) / "loop.json"
+    link.symlink_to(link.name)
+    with pytest.raises(NearfarError, match=r"loop\.json"):
+        fleet(request_of)
+    result = fleet(replace(request_of, leave_out_bad=True))
+    assert (result.profiles, sum(result.left_out.values())) == (8, 1)
+
+
 def test_kept_rows_are_of_files_and_not_of_their_names_here(
     request_of: FleetOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
