@@ -20,8 +20,9 @@ NOT_VALIDATED = "Memory Mode is not validated on hardware: no raw measurement of
 NEAR_NS = 101.5
 """Latency of a DRAM cache: random loads of DDR4-2666 next to Optane (FAST 2020, figure 2)."""
 
-MAX_REGION_BYTES = 1 << 37
-"""128 GiB: line numbers of the simulator are 31 bits."""
+MAX_REGION_BYTES = (1 << 37) - LINE_BYTES
+"""A line less than 128 GiB: line numbers of the simulator have 31 bits, and the last one marks an
+empty place."""
 
 DEFAULT_STRIDE_BYTES = 4096
 
@@ -179,7 +180,7 @@ def checked(options: SimulateOptions, device: DeviceModel | None = None) -> tupl
         raise CommandError(f"--stride is a multiple of 64 B and at least --access, not {stride} B")
     if not stride <= options.region_bytes <= MAX_REGION_BYTES:
         raise CommandError(
-            f"--region is at least one stride and at most 128 GiB, not {options.region_bytes} B"
+            f"--region is at least one stride and below 128 GiB, not {options.region_bytes} B"
         )
     return model, stride
 

@@ -11,10 +11,12 @@ enum class Isa { scalar, avx2, avx512 };
 inline std::vector<Isa> usable_isas() {
   std::vector<Isa> usable;
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
+  // Code for vectors uses these too (rows.hpp); a virtual machine may hide them.
+  const bool bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
     usable.push_back(Isa::avx512);
   }
-  if (__builtin_cpu_supports("avx2")) usable.push_back(Isa::avx2);
+  if (bits && __builtin_cpu_supports("avx2")) usable.push_back(Isa::avx2);
 #endif
   usable.push_back(Isa::scalar);
   return usable;

@@ -1,6 +1,7 @@
 #include "sim/device/replay.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "sim/device/dispatch.hpp"
 
@@ -17,8 +18,13 @@ struct ReplayJob {
     while (!stream.empty()) {
       const std::size_t count = std::min(stream.size(), Memory::max_batch);
       std::uint32_t* requests = memory.requests();
+      std::uint64_t highest = 0;
       for (std::size_t i = 0; i < count; ++i) {
+        highest = std::max(highest, stream[i] >> 7U);
         requests[i] = static_cast<std::uint32_t>(stream[i] >> 7U << 1U | (stream[i] & 1U));
+      }
+      if (highest >= max_blocks) {
+        throw std::out_of_range("a simulated address is beyond 128 GiB: simulate a smaller region");
       }
       memory.template batch<Vector>(count, replayed.accesses_by_level.data());
       stream = stream.subspan(count);

@@ -51,7 +51,7 @@ def test_memory_mode_is_reported_as_not_validated(capsys: pytest.CaptureFixture[
         (("--pattern", "random", "--in-flight", "0.5"), "from 1 to"),
         (("--stride", "4KiB"), "--stride needs --pattern strided"),
         (("--region", "1B"), "at least one stride"),
-        (("--region", "1TiB"), "at most 128 GiB"),
+        (("--region", "1TiB"), "below 128 GiB"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -93,6 +94,27 @@ TEST_CASE("a batch agrees with single loads and stores in every instruction set"
     CHECK(replayed.written_back == one_by_one.written_back());
     CHECK(replayed.written_back > 1000);
   }
+}
+
+TEST_CASE("without caches, a store to near memory fetches its line") {
+  Parameters p = optane(1);
+  p.near_capacity = {1 << 20};
+  p.near_read = {100};
+  const auto words = stream(5'000, 40'000, 2);
+  Memory one_by_one(p);
+  std::vector<std::uint64_t> served(one_by_one.levels());
+  for (const std::uint64_t word : words) ++served[one_by_one.load<Scalar>(word >> 1U)];
+  for (const Isa isa : usable_isas()) {
+    CAPTURE(name_of(isa));
+    Memory memory(p);
+    CHECK(replay(memory, words, isa).accesses_by_level == served);
+  }
+}
+
+TEST_CASE("an address beyond the simulator's line numbers is refused") {
+  Memory memory(optane(1));
+  const std::vector<std::uint64_t> words{std::uint64_t{1} << 38U};
+  CHECK_THROWS_AS(replay(memory, words, Isa::scalar), std::out_of_range);
 }
 
 TEST_CASE("runs are equal in every instruction set") {
