@@ -36,19 +36,18 @@ bool is_in_this_library(std::uint64_t address) {
 }
 
 // Replaces a call inside this library by the program's call of the library; returns false if it is
-// not found.
+// not found. The sizes of the program's frames may vary.
 bool find_program_call(Call& call) {
   constexpr unsigned max_depth = 6;
-  std::uint64_t frames[max_depth];
-  Call calls[max_depth];
-  const unsigned count = profile::walk_stack(call, frames, max_depth);
-  if (profile::fixed_stack(call, calls, count) != count) return false;
-  for (unsigned i = 0; i < count; ++i) {
-    if (is_in_this_library(calls[i].return_address)) continue;
-    call = calls[i];
-    return true;
+  for (unsigned depth = 0; is_in_this_library(call.return_address); ++depth) {
+    if (depth == max_depth) return false;
+    std::uint64_t frame;
+    if (!profile::go_to_caller(call)) {
+      profile::walk_stack(call, &frame, 1);  // stores the distance to the caller
+      if (!profile::go_to_caller(call)) return false;
+    }
   }
-  return false;
+  return true;
 }
 
 [[gnu::noinline]] void record(const void* block, std::size_t size, Call call) {
@@ -65,6 +64,12 @@ bool find_program_call(Call& call) {
   request_snapshot_after_growth();
   records = false;
   errno = error;
+}
+
+// Records each large block, also those of constructors that run before this library's.
+void record_large(const void* block, std::size_t size, Call call) {
+  if (!active && !records) wake();
+  record(block, size, call);
 }
 
 bool is_recorded(const void* block) {
@@ -86,7 +91,7 @@ void* allocate(std::size_t size, int flags, Call call) {
   if (block == nullptr) {
     errno = ENOMEM;
   } else if (size >= always_recorded) {
-    record(block, size, call);
+    record_large(block, size, call);
   }
   return block;
 }
@@ -100,7 +105,7 @@ void* resize(void* block, std::size_t size, Call call) {
   if (!is_ours(block)) return foreign_realloc(block, size);
   if (size < always_recorded) return je_realloc(block, size);
   void* result = je_realloc(block, size);
-  if (result != nullptr) record(result, size, call);
+  if (result != nullptr) record_large(result, size, call);
   return result;
 }
 
@@ -132,10 +137,12 @@ struct Sample {
 #pragma GCC visibility push(hidden)
 extern "C" {
 
-// Read last, so that the environment cannot change it: one block per 2^19 bytes, and no files.
+// Read last, so that the environment cannot change it: one block per 2^19 bytes, no files, and no
+// recorded block in a cache or outside this library's addresses.
 const char* je_malloc_conf_2_conf_harder =
     "prof:true,prof_active:true,prof_thread_active_init:true,lg_prof_sample:19,"
-    "lg_prof_interval:-1,prof_gdump:false,prof_final:false,prof_leak:false,prof_unbias:false";
+    "lg_prof_interval:-1,prof_gdump:false,prof_final:false,prof_leak:false,prof_unbias:false,"
+    "prof_log:false,tcache_max:32768,dss:disabled";
 static_assert(NF_RUN_CHOSEN_BYTES == 1u << 19);
 
 void* je_arena_malloc_hard(void* thread, void* arena, std::size_t size, unsigned index, bool zero);
@@ -148,9 +155,11 @@ void je_prof_unwind_init() {}
 
 std::uintptr_t nf_prof_tctx_create(void*) {
   if (records) return not_sampled;
-  // Libraries allocate in constructors that run before this library's.
-  if (!active) wake();
-  return active ? sampled : not_sampled;
+  if (active) return sampled;
+  // Libraries allocate in constructors that run before this library's. jemalloc always chooses the
+  // first block of a process, so that block represents no others.
+  wake();
+  return not_sampled;
 }
 void nf_prof_alloc_rollback(void*, std::uintptr_t) {}
 
@@ -162,7 +171,7 @@ void nf_prof_malloc_sample_object(void*, const void* block, std::size_t size, st
 // Serves blocks that no cache serves and that need no alignment; jemalloc aligns sampled blocks.
 void* nf_arena_malloc_hard(void* thread, void* arena, std::size_t size, unsigned index, bool zero) {
   void* block = je_arena_malloc_hard(thread, arena, size, index, zero);
-  if (block != nullptr && size >= always_recorded) record(block, size, NEARFAR_THIS_CALL);
+  if (block != nullptr && size >= always_recorded) record_large(block, size, NEARFAR_THIS_CALL);
   return block;
 }
 
@@ -178,8 +187,8 @@ void nf_large_prof_info_get(void*, const Extent* extent, Sample* sample, bool) {
 // calls the second function for them.
 void* nf_rtree_leaf_elm_lookup_hard(void* thread, void* tree, void* cache, std::uintptr_t key,
                                     bool dependent, bool init_missing) {
-  static std::uint64_t leaf = 0;
-  if (dependent && !is_ours(reinterpret_cast<void*>(key))) return &leaf;
+  static std::uint64_t leaf[2];  // jemalloc's is this large on machines with wide addresses
+  if (dependent && !is_ours(reinterpret_cast<void*>(key))) return leaf;
   return je_rtree_leaf_elm_lookup_hard(thread, tree, cache, key, dependent, init_missing);
 }
 void nf_arena_dalloc_promoted(void* thread, void* block, void* cache, bool slow) {

@@ -149,6 +149,14 @@ unsigned fixed_stack(Call call, Call* calls, unsigned max_count) {
   return max_count;
 }
 
+bool go_to_caller(Call& call) {
+  const KnownStep* entry = find(call.return_address, false);
+  if (entry == nullptr || entry->step == varies || entry->step == outermost) return false;
+  call.frame_end += entry->step;
+  call.return_address = *reinterpret_cast<const std::uint64_t*>(call.frame_end - 8);
+  return true;
+}
+
 void reset_steps() {
   for (KnownStep& entry : known_steps) {
     // Pages that were never used stay untouched.

@@ -25,6 +25,9 @@ unsigned walk_stack(Call call, std::uint64_t* frames, unsigned max_count);
 // addresses may then be elsewhere next time.
 unsigned fixed_stack(Call call, Call* calls, unsigned max_count);
 
+// Replaces a call by that of its caller; returns false if the distance is not stored or varies.
+bool go_to_caller(Call& call);
+
 // Forgets all distances after a library was closed, because its addresses may be reused.
 void reset_steps();
 
