@@ -213,7 +213,9 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     frontier: list[FrontierPoint]
     prices: Prices
     proven_gap: Finite | None
-    """Relative gap of the exact optimiser; 0 is proven optimal; None if it was not run."""
+    """Largest distance from the best choice, as a share of the saved time; None with moves.
+
+    With many objects, a bound under an assumption on the model that docs/place.md states."""
     caveats: list[str] = []
     memories: list[PlanMemory] = []
     """Near memory first; empty in plans of earlier versions, which only have ``near`` and

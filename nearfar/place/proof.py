@@ -4,8 +4,8 @@ Solvers prove gaps of sums, but times do not add. So each object's cost here is 
 it adds by the model, either as the first or as the last object in a memory. No placement adds less
 than the sum of these costs. The solver's bound of this sum also bounds the model's times, so the
 gap is that of the reported plan. This assumes that the time that an object adds lies between those
-two, whatever the others' memories. With one far memory, `curvature` makes this bound better. If a
-problem has few placements, all are timed instead.
+two, whatever the others' memories. Where bandwidth is shared that is not always so, and the gap can
+be too small by a little. If a problem has few placements, all are timed instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from nearfar.place.assignment import assign
 from nearfar.place.capacity import capacity_limits, price_limits
-from nearfar.place.curvature import bound_around
 from nearfar.place.knapsack import knapsack
 from nearfar.place.problem import Problem
 from nearfar.place.search import enumerated, has_few, is_one_knapsack, weighted_search
@@ -22,11 +21,14 @@ from nearfar.predict.object_effects import least_added_by_object_ns
 from nearfar.predict.traffic import Array
 
 CLOSE_GAP = 1e-4
-"""Gap at which the search for a better bound ends: no prediction is that precise."""
+"""Gap at which no better bound is searched: no prediction is that precise."""
 
 
 def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
-    """Return an upper bound of the plan's distance from the best, as a share of its saved time."""
+    """Return the most that the plan is from the best, as a share of the time that it saves.
+
+    It is exact if all placements are timed, else a bound under the assumption above.
+    """
     if not problem.names:
         return 0.0
     time_ns = float(problem.shared_times_ns(shares))
@@ -63,8 +65,4 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
     solution = knapsack(total[:, 1], sizes, budget_bytes)
     value = float(total[solution.chosen, 1].sum())
     bound_ns = float(total[:, 1].sum()) - value * (1.0 + solution.gap)
-    if gap(bound_ns) > CLOSE_GAP:
-        close_ns = CLOSE_GAP * saved_ns
-        around_ns = bound_around(problem, budget_bytes, shares, total[:, 1], close_ns)
-        bound_ns = max(bound_ns, around_ns)
     return gap(bound_ns)
