@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 TAKE_PROGRAMS = ("crash", "emulate", "profile", "run", "try", "validate")
 """Verbs after whose options a program and its own words may follow."""
 
+HELP = ("--help", "-h")
+"""Words that ask for the list of verbs or, before a verb, for its help."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code."""
@@ -57,6 +60,8 @@ def compiles(arguments: list[str]) -> bool:
 def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["--"] and len(arguments) > 1:
         arguments = ["try", *arguments]  # `nearfar -- ./program` is the shortest question
+    if len(arguments) > 1 and arguments[0] in HELP and not arguments[1].startswith("-"):
+        arguments = [arguments[1], "--help", *arguments[2:]]  # as if written behind the verb
     if compiles(arguments) and arguments[1:] != ["--help"]:
         # A build calls the compiler thousands of times: nothing else is imported for it.
         from nearfar.profile.compiler import main as compiler_main
@@ -69,7 +74,7 @@ def _run(arguments: list[str]) -> int:
         from nearfar.companions import TOOLS, load
 
         return int(load(TOOLS, "measure --like")(arguments[1:]))
-    if arguments[:1] in ([], ["--help"], ["-h"]):
+    if not arguments or arguments[0] in HELP:
         from nearfar.commands._overview import overview
 
         print(overview())

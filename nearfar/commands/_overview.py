@@ -14,7 +14,10 @@ from nearfar.commands import heading_of, verb_modules, verbs
 from nearfar.commands._companion_verbs import help_source, hint
 
 ABOUT = "Predict how a program runs when some of its memory is far, and what must stay near."
-OPTIONS = {"--help, -h": "Show this list.", "--version": "Show the version and what is installed."}
+OPTIONS = {
+    "--help, -h": "Show this list or COMMAND's help.",
+    "--version": "Show the version and what is installed.",
+}
 MIN_COLUMNS, MAX_COLUMNS = 60, 100
 
 

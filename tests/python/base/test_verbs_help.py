@@ -66,6 +66,26 @@ def test_help_shows_only_defaults_that_say_something(
     assert not re.search(r'\[default:\s*(False|"")\]', page)
 
 
+@pytest.mark.parametrize("words", [["predict"], ["device", "show"], ["run", "./program"], ["cc"]])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_before_a_verb_shows_the_help_of_the_verb(
+    option: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb, *others = words
+    assert __main__.main([verb, "--help", *others]) == ExitCode.DONE
+    behind = capsys.readouterr().out
+    assert f"Usage: nearfar {verb} " in behind
+    assert __main__.main([option, *words]) == ExitCode.DONE
+    assert capsys.readouterr().out == behind
+
+
+def test_help_before_an_unknown_verb_names_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert __main__.main(["--help", "pedict"]) == ExitCode.WRONG_USE
+    assert "there is no verb 'pedict'" in capsys.readouterr().err
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_bash_completes_verbs_devices_models_kinds_and_files(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").touch()
