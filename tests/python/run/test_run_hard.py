@@ -85,6 +85,43 @@ def test_files_behind_memory_belong_to_the_process(tmp_path: Path, what: str) ->
     assert record.fallback_bytes == 0
 
 
+VARYING = """#include <stdlib.h>
+#include <string.h>
+__attribute__((noinline)) char* make_large(int count) {
+  double scratch[count];
+  memset(scratch, 0, sizeof scratch);
+  __asm__ volatile("" : : "r"(scratch) : "memory");
+  char* volatile large = malloc(1 << 20);
+  if (!large) abort();
+  return memset(large, 1, 1 << 20);
+}
+int main(void) {
+  for (int i = 1; i <= 8; ++i) {
+    char* first = make_large(100 * i);
+    make_large(37 * i); /* stays */
+    free(first);
+  }
+  return 0;
+}
+"""
+
+
+def test_an_all_near_plan_recognises_callers_with_frames_of_varying_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options of the user for jemalloc do not hide blocks from the record."""
+    (tmp_path / "varying.c").write_text(VARYING)
+    compiled("cc", "-O2", "-g", str(tmp_path / "varying.c"), "-o", str(tmp_path / "varying"))
+    save(plan([placement(0, "make_large", "near")]), tmp_path / "plan.json")
+    monkeypatch.setenv("MALLOC_CONF", "tcache_max:8388608,dss:primary,prof_log:true")
+    done = run_verb(tmp_path, "--", str(tmp_path / "varying"))
+    assert done.returncode == 0, done.stderr
+    assert "conf pair" not in done.stderr
+    (large,) = load(tmp_path / "record.json", RunRecord).objects
+    # 8 MiB stay, of which one page in eight is sampled.
+    assert 7 << 20 <= large.recognised_bytes <= 10 << 20, large
+
+
 LARGE = """#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
