@@ -1,7 +1,8 @@
 """The page's figures, found by their HTML files.
 
 A figure `foo` is `foo.html` (title, place to draw, caption; jinja2, gets `data`) and, if it needs
-them, `foo.js` (calls `figure("foo", make)`) and `foo.css`. The first line of `foo.html` gives its
+them, `foo.js` (calls `figure("foo", make)`; `ifChanged` where it is the same at every budget) and
+`foo.css`. The first line of `foo.html` gives its
 position on the page and its name in the navigation: ``{# 30 Budget #}``.
 """
 

@@ -18,7 +18,7 @@ figure("alternatives", (root) => {
     rows.forEach((row, i) => picture.append(wayBar(row, x, top + i * 32, { left, width })));
     return bottom + 42;
   });
-  return () => {
+  return ifChanged(() => [nearestChoice()], () => {
     const choice = nearestChoice();
     lead.textContent = choice
       ? `At ${bytes(choice.budget_bytes)} (${choice.origin}) of near memory, with the rest on ` +
@@ -27,7 +27,7 @@ figure("alternatives", (root) => {
     control("alternatives-caveats").replaceChildren(
       ...(choice ? choice.caveats : []).map((text) => el("li", {}, text)));
     redraw();
-  };
+  });
 });
 
 function nearestChoice() {

@@ -16,7 +16,7 @@ figure("explain", () => {
     control("explain-more").hidden = rows.length <= shown;
   };
   control("explain-more").addEventListener("click", () => { shown += 30; draw(); });
-  return draw;
+  return ifChanged(memoryAndPhase, draw);
 });
 
 function explainCard({ object, breakdown }) {

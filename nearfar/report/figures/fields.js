@@ -1,7 +1,7 @@
 // Misses and added time by type and field on the chosen memory, and the splits that would save.
 const MOST_FIELDS = 25;
 
-figure("fields", () => () => {
+figure("fields", () => ifChanged(() => [state.memory], () => {
   const rows = data.fields.find((entry) => entry.memory === state.memory);
   const fields = rows ? rows.fields.slice(0, MOST_FIELDS) : [];
   const total = rows ? rows.fields.reduce((sum, row) => sum + Math.max(0, row.added_ns.value), 0) : 0;
@@ -11,7 +11,7 @@ figure("fields", () => () => {
   const table = document.getElementById("field-table");
   table.closest("figure").hidden = fields.length === 0;
   table.tBodies[0].replaceChildren(...fields.map((row) => fieldRow(row, total)));
-});
+}));
 
 function fieldRow(row, total) {
   const known = row.type !== "";

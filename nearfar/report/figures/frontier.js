@@ -10,8 +10,14 @@ figure("frontier", (root) => {
   };
   control("less").addEventListener("click", () => step(-1));
   control("more").addEventListener("click", () => step(1));
-  return () => { readings(); lists(); frontierLegend(control("frontier-legend")); redraw(); };
+  const redrawCurves = ifChanged(memoryAndPhase, () => {
+    frontierLegend(control("frontier-legend"));
+    redraw();
+  });
+  return () => { readings(); lists(); redrawCurves(); markBudget(); };
 });
+
+let markBudget = () => {}; // moves the mark of the budget over the curves that are drawn now
 
 function readings() {
   const curve = frontier();
@@ -67,6 +73,7 @@ function drawFrontier(picture, width) {
   const curve = frontier();
   if (!curve) {
     picture.append(svg("text", { x: 0, y: 20 }, "No frontier was computed for this memory and phase."));
+    markBudget = () => {};
     return 40;
   }
   const left = 44, right = width - 8, top = 28, bottom = 300;
@@ -91,7 +98,10 @@ function drawFrontier(picture, width) {
     svg("path", { d: steps(curve, (s) => s[0]), fill: "none", "stroke-width": 2.4,
       stroke: memoryColour(curve.memory), "stroke-linejoin": "round" }));
   otherWays(picture, x, y, total);
-  here(picture, curve, x, y, { top, bottom, right });
+  const mark = svg("g");
+  picture.append(mark);
+  markBudget = () => mark.replaceChildren(...here(curve, x, y, { top, bottom, right }));
+  markBudget();
   const toBudget = (event) => {
     const box = picture.getBoundingClientRect();
     const share = x.invert((event.clientX - box.left) * (width / box.width));
@@ -131,13 +141,13 @@ function otherWays(picture, x, y, total) {
   }
 }
 
-function here(picture, curve, x, y, { top, bottom, right }) {
+function here(curve, x, y, { top, bottom, right }) {
   const i = pointAt(curve, state.budget), slow = curve.slowdown[i][0];
   const at = x(Math.min(1, state.budget / (curve.footprint_bytes || 1)));
   const leftSide = at > right - 120;
-  picture.append(
+  return [
     svg("line", { x1: at, x2: at, y1: top, y2: bottom, stroke: "var(--ink)", "stroke-dasharray": "3 3" }),
     svg("circle", { cx: at, cy: y(slow), r: 6, fill: "var(--ink)", stroke: "var(--card)", "stroke-width": 2 }),
     svg("text", { x: at + (leftSide ? -10 : 10), y: y(slow) - 12, class: "strong halo",
-      "text-anchor": leftSide ? "end" : "start" }, `${times(slow)} at ${bytes(state.budget)}`));
+      "text-anchor": leftSide ? "end" : "start" }, `${times(slow)} at ${bytes(state.budget)}`)];
 }

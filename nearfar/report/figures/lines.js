@@ -21,7 +21,7 @@ figure("lines", () => {
     control("lines-more").hidden = rows.length <= shown;
   };
   control("lines-more").addEventListener("click", () => { shown += 34; draw(); });
-  return draw;
+  return ifChanged(memoryAndPhase, draw);
 });
 
 // An object's added time, shared out by where its misses happen.

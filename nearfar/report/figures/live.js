@@ -28,7 +28,7 @@ figure("live", (root) => {
     phaseStrips(picture, live, x, top - 12);
     return bottom + 42;
   }
-  return redraw;
+  return ifChanged(() => [], redraw);
 });
 
 // Round numbers of binary bytes: 1, 2 or 5 times a power of two's unit.

@@ -9,11 +9,11 @@ figure("memories", (root) => {
     ...legend(data.memories.map((memory) => [memoryColour(memory.name), memory.title])).children);
   const redraw = chart(root.querySelector(".draw"), "Latency under load of each memory", (picture, width) =>
     drawCurves(picture, width, drawn, without.filter((m) => m.idle_latency_ns)));
-  return () => {
+  return ifChanged(memoryAndPhase, () => {
     root.querySelector(".phase-name").textContent = phaseTitle(state.phase);
     control("memories-notes").replaceChildren(...drawn.flatMap(curveNotes));
     redraw();
-  };
+  });
 });
 
 // What the strong curve of a memory is of, where its source says so or its reads are few.

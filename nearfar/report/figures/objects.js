@@ -26,7 +26,7 @@ function objectColumns(near) {
   const phase = phasesByName.get(state.phase), thing = (i) => data.objects[i];
   const columns = [
     { key: "now", title: "Now", sort: (i) => near.get(i) ?? 0,
-      show: (i) => el("span", { class: `chip ${near.has(i) ? "near" : "far"}` }, whereNow(near, i)) },
+      show: (i) => nearChip(near, i) },
     { key: "name", title: "Object", text: true, sort: (i) => thing(i).label.toLowerCase(), show: objectName },
     { key: "size", title: "Size", number: true, sort: (i) => thing(i).size_bytes, show: (i) => bytes(thing(i).size_bytes) },
     { key: "misses", title: "Misses", number: true, sort: (i) => misses(phase, i), show: (i) => count(misses(phase, i)) },
@@ -45,6 +45,9 @@ function objectColumns(near) {
   return columns;
 }
 
+const nearChip = (near, i) =>
+  el("span", { class: `chip ${near.has(i) ? "near" : "far"}` }, whereNow(near, i));
+
 const objectName = (i) => {
   const thing = data.objects[i];
   const path = thing.frames.map((f) => `${f.function} ${f.file}:${f.line}`).join(" ← ");
@@ -61,10 +64,35 @@ function classBar(phase, i) {
   () => ["Classes of its misses", text || "no misses"]);
 }
 
-const sortedRows = remembered();
+const sortedRows = remembered(), rowsDrawn = remembered();
 function drawObjects(table, head, body, draw) {
   const near = nearNow(), columns = objectColumns(near);
   const sorted = columns.find((column) => column.key === table.key) || columns[2];
+  const order = [table.text, sorted.key, table.descending, state.phase];
+  if (sorted.key === "now") order.push(near);
+  const found = sortedRows(order, () => {
+    const rows = [...data.objects.keys()].filter((i) => matches(data.objects[i], table.text));
+    const keys = new Map(rows.map((i) => [i, sorted.sort(i)]));
+    return rows.sort((a, b) =>
+      d3.ascending(keys.get(a), keys.get(b)) * (table.descending ? -1 : 1) || a - b);
+  });
+  const shown = found.slice(0, table.rows);
+  rowsDrawn([found, table.rows, ...memoryAndPhase()], () => {
+    drawHead(table, head, columns, sorted, draw);
+    body.replaceChildren(...shown.map((i) => el("tr", { "data-object": data.objects[i].id },
+      columns.map((column) => el("td", { class: column.number ? "number" : column.key === "name" ? "name" : null },
+        column.show(i))))));
+    control("object-count").textContent = found.length
+      ? `${shown.length} of ${found.length} shown` : "no object matches";
+    control("object-more").hidden = found.length <= table.rows;
+  });
+  shown.forEach((i, row) => {
+    const cell = body.children[row].firstChild;
+    if (cell.textContent !== whereNow(near, i)) cell.replaceChildren(nearChip(near, i));
+  });
+}
+
+function drawHead(table, head, columns, sorted, draw) {
   head.replaceChildren(...columns.map((column) => el("th", {
     scope: "col", class: column.number ? "number" : null,
     "aria-sort": column === sorted ? (table.descending ? "descending" : "ascending") : null,
@@ -74,20 +102,6 @@ function drawObjects(table, head, body, draw) {
     draw();
     head.querySelector(`[data-key="${CSS.escape(column.key)}"]`).focus();
   } }, column.title))));
-  const order = [table.text, sorted.key, table.descending, state.phase];
-  if (sorted.key === "now") order.push(near);
-  const found = sortedRows(order, () => {
-    const rows = [...data.objects.keys()].filter((i) => matches(data.objects[i], table.text));
-    const keys = new Map(rows.map((i) => [i, sorted.sort(i)]));
-    return rows.sort((a, b) =>
-      d3.ascending(keys.get(a), keys.get(b)) * (table.descending ? -1 : 1) || a - b);
-  });
-  body.replaceChildren(...found.slice(0, table.rows).map((i) => el("tr", { "data-object": data.objects[i].id },
-    columns.map((column) => el("td", { class: column.number ? "number" : column.key === "name" ? "name" : null },
-      column.show(i))))));
-  control("object-count").textContent = found.length
-    ? `${Math.min(found.length, table.rows)} of ${found.length} shown` : "no object matches";
-  control("object-more").hidden = found.length <= table.rows;
 }
 
 const matches = (thing, text) => !text || `${thing.name} ${thing.kind} ${thing.frames.map((f) =>

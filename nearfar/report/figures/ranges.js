@@ -9,14 +9,14 @@ figure("ranges", (root) => {
     data.ranges.forEach((item, row) => picture.append(...heatStrip(item, row * step, width, choice)));
     return data.ranges.length * step;
   });
-  return () => {
+  return ifChanged(() => [nearestChoice(), state.phase], () => {
     const choice = nearestChoice();
     const split = choice ? choice.ranges.length : 0;
     control("ranges-lead").textContent = !data.ranges.length ? "" :
       `Phase: ${phaseTitle(state.phase)}.` + (choice ? ` At ${bytes(choice.budget_bytes)} of near memory the plan ` +
         (split ? `keeps ranges of ${split} of these objects near.` : "splits none of these objects by range.") : "");
     redraw();
-  };
+  });
 });
 
 function heatStrip(item, top, width, choice) {

@@ -22,11 +22,11 @@ figure("slowdown", (root) => {
   });
   const keys = el("ul", { class: "legend" });
   place.append(keys);
-  return () => {
+  return ifChanged(memoryAndPhase, () => {
     root.querySelector(".phase-name").textContent = phaseTitle(state.phase);
     drawKeys(keys);
     redraw();
-  };
+  });
 });
 
 const modelShapes = [d3.symbolDiamond, d3.symbolTriangle, d3.symbolSquare, d3.symbolCircle];

@@ -4,7 +4,11 @@ const HEAT_STEPS = 6;
 
 figure("treemap", (root) => {
   const redraw = chart(root.querySelector(".draw"), "Objects by size and sensitivity", drawTreemap);
-  return () => { drawHeatLegend(control("heat-legend")); redraw(); };
+  const drawTiles = ifChanged(memoryAndPhase, () => {
+    drawHeatLegend(control("heat-legend"));
+    redraw();
+  });
+  return () => { drawTiles(); markNear(); };
 });
 
 const sensitivity = (i) => {
@@ -39,16 +43,27 @@ function drawHeatLegend(root) {
     el("span", { class: "swatch", style: { background: `var(--heat${step})` } }), label)));
 }
 
+let edges = []; // each object with a tile wide enough for an edge, and the edge
+function markNear() {
+  const near = nearNow();
+  for (const [i, edge] of edges) {
+    const visibility = near.has(i) ? "visible" : "hidden";
+    if (edge.getAttribute("visibility") !== visibility) edge.setAttribute("visibility", visibility);
+  }
+}
+
 const tilesOf = remembered();
 function drawTreemap(picture, width) {
   const height = Math.round(Math.max(280, Math.min(460, width * 0.5)));
+  edges = [];
   const { leaves, gathered } = tilesOf([width, height], () => tiles(width, height));
   if (!leaves.length) {
     picture.append(svg("text", { x: 0, y: 20 }, "The profile holds no object of any size."));
     return 40;
   }
-  const near = nearNow(), bounds = heatBounds();
-  for (const leaf of leaves) picture.append(tile(leaf, near, bounds, gathered));
+  const bounds = heatBounds();
+  picture.append(...leaves.map((leaf) => tile(leaf, bounds, gathered)));
+  markNear();
   return height;
 }
 
@@ -66,20 +81,22 @@ function tiles(width, height) {
   return { leaves: tree.leaves(), gathered: rest.length };
 }
 
-function tile(leaf, near, bounds, gathered) {
+function tile(leaf, bounds, gathered) {
   const { i, size } = leaf.data, w = leaf.x1 - leaf.x0, h = leaf.y1 - leaf.y0;
-  const perByte = i < 0 ? 0 : sensitivity(i), step = heat(perByte, bounds), isNear = near.has(i);
+  const perByte = i < 0 ? 0 : sensitivity(i), step = heat(perByte, bounds);
   const name = i < 0 ? `${gathered} small objects` : data.objects[i].label;
   const ink = step >= 5 ? "var(--heat-light-ink)" : "var(--ink)";
   const letters = Math.floor((w - 14) / 7.3); // pixels of a bold letter
+  const edge = i >= 0 && w > 5 && h > 5 ? svg("rect", { x: 1.5, y: 1.5, width: w - 3, height: h - 3,
+    rx: 2, fill: "none", stroke: "var(--near)", "stroke-width": 3 }) : null;
+  if (edge) edges.push([i, edge]);
   const group = svg("g", { transform: `translate(${leaf.x0},${leaf.y0})`, "data-object": i },
     svg("rect", { width: w, height: h, rx: 3, fill: `var(--heat${step})` }),
-    isNear && w > 5 && h > 5 ? svg("rect", { x: 1.5, y: 1.5, width: w - 3, height: h - 3, rx: 2,
-      fill: "none", stroke: "var(--near)", "stroke-width": 3 }) : null,
+    edge,
     letters > 4 && h > 22 ? svg("text", { x: 8, y: 18, style: { fill: ink, fontWeight: 600 } },
       name.length > letters ? `${name.slice(0, letters - 1)}…` : name) : null,
     letters > 7 && h > 40 ? svg("text", { x: 8, y: 34, style: { fill: ink } }, bytes(size)) : null);
   return withTip(group, () => i < 0 ? [name, bytes(size)] : [data.objects[i].name,
-    `${bytes(size)}, ${whereNow(near, i)} at this budget`,
+    `${bytes(size)}, ${whereNow(nearNow(), i)} at this budget`,
     `adds ${ns(effect() ? effect().added_ns[i][0] : 0)} if far: ${digits3(perByte)} ns per byte`]);
 }

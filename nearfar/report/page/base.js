@@ -24,18 +24,25 @@ const memoryColour = (name) => {
   return `var(--c${i % 8})`;
 };
 
-// What is the same at every budget is computed once, or the slider of a large report would lag:
-// a function that calls `make` only if a key differs from those of the call before.
+// What is the same at every budget is computed and drawn once, or the slider of a large report
+// would lag: a function that calls `make` only if a key differs from those of the call before.
 function remembered() {
-  let before = [], result;
+  let before = null, result;
   return (keys, make) => {
-    if (keys.length !== before.length || keys.some((key, i) => key !== before[i])) {
+    if (keys.length !== before?.length || keys.some((key, i) => key !== before[i])) {
       result = make();
       before = keys;
     }
     return result;
   };
 }
+
+// A function that calls `redraw` only if one of `keys()` has changed.
+function ifChanged(keys, redraw) {
+  const drawn = remembered();
+  return () => { drawn(keys(), redraw); };
+}
+const memoryAndPhase = () => [state.memory, state.phase];
 
 // The best plan that a budget allows: the last one whose budget is not greater.
 const pointAt = (curve, budget) => Math.max(0, d3.bisectRight(curve.budget_bytes, budget) - 1);

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import samples
 
 from nearfar.api import report
 from nearfar.devices.library import load_device
 from nearfar.documents import save
+from nearfar.report.data import ReportData
 from nearfar.report.render import render, to_json
 
 FARS = ("optane-100-6dimm", "cxl-micron-cz120", "ddr5-4800-remote")
@@ -153,6 +155,36 @@ def test_slider_equals_nearfar_place(
         greedy = next(way for way in plan["alternatives"] if way["name"] == "greedy")
         point = [p for p in points if p["near_bytes"] <= plan["budget_bytes"]][-1]
         same(min(greedy, point, key=lambda way: way["time_ns"]["value"]))
+
+
+@pytest.mark.parametrize(("memory", "phase"), [(FARS[0], "total"), (FARS[1], "get")])
+def test_moves_leave_what_a_page_opened_at_the_last_one_shows(
+    made: Any, open_page: Callable[..., Any], tmp_path: Path, memory: str, phase: str
+) -> None:
+    moved = open_page(made[0]).page
+    for percent in (70, 5):
+        move_slider(moved, percent)
+    moved.select_option("#memory", memory)
+    moved.select_option("#phase", phase)
+    sections = ("frontier", "alternatives", "treemap", "objects", "ranges", "slowdown")
+    report_data = msgspec.json.decode(json.dumps(made[1]), type=ReportData)
+    seen = set()
+    for percent in (100, 0, 40, 12.5):
+        move_slider(moved, percent)
+        first = msgspec.structs.replace(
+            report_data,
+            first_memory=memory,
+            first_phase=phase,
+            first_budget_bytes=int(shown(moved, "budget-text")),
+        )
+        path = tmp_path / "first.html"
+        path.write_text(render(first))
+        opened = open_page(path).page
+        for name in sections:
+            drawn = opened.inner_html(f"#{name}")
+            assert moved.inner_html(f"#{name}") == drawn, (name, percent)
+            seen.add(drawn)
+    assert len(seen) > len(sections)
 
 
 def test_keyboard_moves_the_budget(made: Any, open_page: Callable[..., Any]) -> None:
