@@ -240,7 +240,7 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
   return block;
 }
 
-void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
+void* far_realloc(unsigned target, void* block, std::size_t size) {
   if (is_divided(block) || is_to_divide(target, size)) {
     if (is_divided(block)) forget_position(target, block);
     void* moved = far_malloc(target, size, 0);
@@ -250,9 +250,9 @@ void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
     far_free(target, block);
     return moved;
   }
-  if (target == far_heap_target) return jf_rallocx(block, size == 0 ? 1 : size, flags);
+  if (target == far_heap_target) return jf_rallocx(block, size == 0 ? 1 : size, 0);
   const int where = flags_of(target);
-  return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where | flags);
+  return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where);
 }
 
 void far_free(unsigned target, void* block) {

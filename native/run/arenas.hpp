@@ -8,7 +8,7 @@ namespace nearfar::run {
 
 // `flags` as for mallocx: alignment, zeroing. Returns null if there is no memory.
 void* far_malloc(unsigned target, std::size_t size, int flags);
-void* far_realloc(unsigned target, void* block, std::size_t size, int flags);
+void* far_realloc(unsigned target, void* block, std::size_t size);
 void far_free(unsigned target, void* block);
 // Returns the size of any block of this library, near or far.
 std::size_t usable_size(void* block);

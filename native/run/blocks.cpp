@@ -129,7 +129,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
   if (may_have_record(block)) forget_block(block, old);
   void* result = nullptr;
   if (wanted == target) {
-    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size, 0);
+    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size);
   } else {
     result = wanted == 0 ? je_malloc(size) : far_malloc(wanted, size, 0);
     if (result != nullptr) {

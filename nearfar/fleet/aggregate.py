@@ -11,11 +11,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from nearfar.base.digest import digest_of
 from nearfar.base.errors import NearfarError
 from nearfar.base.folders import owned_folder
 from nearfar.base.units import format_count
 from nearfar.documents.fleet import CheapObject
-from nearfar.fleet.cache import content_digest, problem
+from nearfar.fleet.cache import problem
 from nearfar.fleet.costs import LineCosts
 from nearfar.fleet.slowdowns import SHARES, AddedTimes, BucketCosts, Slowdowns
 from nearfar.fleet.sources import read_source
@@ -27,7 +28,7 @@ MEMORY = "400MB"
 def _content(uri: str) -> str:
     """Return a hash of a file's content."""
     try:
-        return content_digest(read_source(uri))
+        return digest_of(read_source(uri))
     except OSError as error:
         raise problem(f"{uri} can no longer be read: {error}") from error
 

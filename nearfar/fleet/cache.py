@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
 import nearfar
+from nearfar.base.digest import digest_of
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path, cannot_write
 from nearfar.documents import WorkloadProfile
@@ -240,14 +241,9 @@ def _row(uri: str, objects: _Objects) -> tuple[object, ...]:
     made = profile.producer
     program = profile.program.executable.rpartition("/")[2]
     near_ns = sum([phase.near_cpu_time_ns.value for phase in profile.phases])
-    run = content_digest(f"{made.host} {made.time_utc} {made.command}".encode())
+    run = digest_of(f"{made.host} {made.time_utc} {made.command}".encode())
     count = len(profile.objects)
     return (run, uri, made.host, made.cpu_model, program, near_ns, total, count, "")
-
-
-def content_digest(content: bytes) -> str:
-    """Return a hash of 128 bits: no two of a fleet's are equal by chance."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def _row_of_bad_file(uri: str, problem: str) -> tuple[object, ...]:

@@ -151,7 +151,7 @@ class BucketCosts:
             kind=kind,
             near_ns=near_ns,
             whole=whole,
-            added_ns=_by_share(owner, size, added, whole),
+            added_ns=_added_by_share(owner, size, added, whole),
             all_far_ns=np.bincount(owner, added, len(whole)),
             objects=table.group_by(["program", "object"], use_threads=False).aggregate(
                 [("bytes", "count"), ("bytes", "sum"), ("added", "sum")]
@@ -175,7 +175,7 @@ class BucketCosts:
         return added
 
 
-def _by_share(owner: Numbers, size: Numbers, added: Numbers, whole: Numbers) -> Numbers:
+def _added_by_share(owner: Numbers, size: Numbers, added: Numbers, whole: Numbers) -> Numbers:
     """Return the added time of each profile for each of `SHARES`.
 
     Objects move to far memory by cost per byte, cheapest first; the last one moves in part.

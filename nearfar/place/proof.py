@@ -64,5 +64,4 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
         return gap(max(bound_ns, value - solved.gap * saved))
     solution = knapsack(total[:, 1], sizes, budget_bytes)
     value = float(total[solution.chosen, 1].sum())
-    bound_ns = float(total[:, 1].sum()) - value * (1.0 + solution.gap)
-    return gap(bound_ns)
+    return gap(float(total[:, 1].sum()) - value * (1.0 + solution.gap))

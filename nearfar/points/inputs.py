@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
+from nearfar.base.digest import digest_of
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.devices.library import load_device
@@ -27,11 +27,6 @@ NO_PRODUCER = Producer(
 MAX_DECODED = 64
 """Decoded documents that a process keeps: more than a batch reads, and 64 profiles of 10 MB fit in
 any worker."""
-
-
-def digest_of(content: bytes) -> str:
-    """Return the hash that names this content: 128 bits, so that no two are equal."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 class PointInputs:

@@ -18,8 +18,9 @@ import distributed
 import msgspec
 from distributed.comm.core import CommClosedError
 
+from nearfar.base.digest import digest_of
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.points.inputs import POINT, PointInputs, digest_of
+from nearfar.points.inputs import POINT, PointInputs
 from nearfar.sweep.batch import BatchOrder, BatchResult, run_batch
 from nearfar.sweep.cluster import MACHINE
 from nearfar.sweep.dataset import Dataset, part_path, write_part

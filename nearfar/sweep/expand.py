@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from nearfar.base.digest import digest_of
 from nearfar.base.errors import NearfarError, nearest
-from nearfar.points.inputs import CODE, POINT, PROFILE, InputReader, digest_of
+from nearfar.points.inputs import CODE, POINT, PROFILE, InputReader
 from nearfar.points.kind import POINT_KINDS, PointKind
 from nearfar.points.kinds.profile import ProfilePoint
 from nearfar.predict.code_file import find_code

@@ -98,9 +98,7 @@ class Blocks {
     if (kind_ == Kind::rows && width_ == max_row_ways) {
       const Sets sets = this->sets();
       for (std::size_t i = 0; i < count; ++i) {
-        const std::uint32_t ahead = sets.of(block_of(i + prefetch_distance));
-        __builtin_prefetch(sets.words + std::uint64_t{ahead} * max_row_ways, 1);
-        __builtin_prefetch(sets.recency + ahead, 1);
+        sets.prefetch<max_row_ways>(sets.of(block_of(i + prefetch_distance)));
         const std::uint32_t block = block_of(i);
         use(i, sets.template access<Vector, max_row_ways>(sets.of(block), block << 1U, 0));
       }
@@ -161,6 +159,11 @@ class Blocks {
     [[nodiscard]] std::uint32_t of(std::uint32_t block) const {
       return mask != 0 ? block & mask : block % count;
     }
+    template <unsigned width>
+    void prefetch(std::uint32_t set) const {
+      __builtin_prefetch(words + std::uint64_t{set} * width, 1);
+      __builtin_prefetch(recency + set, 1);
+    }
     template <typename Vector, unsigned width>
     LookupResult access(std::uint32_t set, std::uint32_t tag, std::uint32_t dirty) const {
       std::uint32_t* row = words + std::uint64_t{set} * width;
@@ -190,9 +193,7 @@ class Blocks {
       for (std::size_t i = 0; i < count; ++i) {
         if (distant) {
           // Beyond the end of the input this prefetches an arbitrary row, which does no harm.
-          const std::uint32_t ahead = sets.of(in[i + prefetch_distance] >> 1U);
-          __builtin_prefetch(sets.words + std::uint64_t{ahead} * width, 1);
-          __builtin_prefetch(sets.recency + ahead, 1);
+          sets.template prefetch<width>(sets.of(in[i + prefetch_distance] >> 1U));
         }
         const std::uint32_t request = in[i];
         const std::uint32_t dirty = request & 1U;
