@@ -41,7 +41,7 @@ bool find_program_call(Call& call) {
   constexpr unsigned max_depth = 6;
   for (unsigned depth = 0; is_in_this_library(call.return_address); ++depth) {
     if (depth == max_depth) return false;
-    std::uint64_t frame;
+    std::uint64_t frame = 0;
     if (!profile::go_to_caller(call)) {
       profile::walk_stack(call, &frame, 1);  // stores the distance to the caller
       if (!profile::go_to_caller(call)) return false;
