@@ -10,6 +10,7 @@
     RESULTS=FILE    write all results as a page (docs/results.md)
     QUICK=1         the quick files, several times; alarms where one is worse than before by more
                     than 5 % and not by chance
+    BUSY=1          measure times beside one busy core; these results are kept beside the quiet ones
     BASE=FOLDER     with QUICK=1: another built checkout, measured in turns, to compare with
 
 Files that only compute run two at a time, then those that measure times run alone. All results are
@@ -18,6 +19,7 @@ written to build/benchmarks.json. Exit code 1: a bar is missed, a file failed, o
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,6 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import history
+from benchmarks.busy_core import busy_core
 from benchmarks.child import measured
 from benchmarks.plan import QUICK_ROUNDS, RowFile, row_files, wall_seconds
 from benchmarks.results import Result, Watch, commit_of, keep, kept, page
@@ -45,15 +48,22 @@ def main() -> int:
         console.print(__doc__, markup=False)
         return 0 if sys.argv[1] in ("-h", "--help") else 2
     files = row_files(ROWS)
+    busy = bool(os.environ.get("BUSY"))
+    if busy and os.environ.get("QUICK"):
+        console.print("QUICK=1 compares quiet measurements: leave out BUSY=1", style="red")
+        return 2
     if os.environ.get("QUICK"):
         return _quick([file for file in files if file.quick and only in file.name], console)
     asked = [file for file in files if file.name == only] or [
         f for f in files if only in f.name and (only or os.environ.get("LONG") or not f.long)
     ]
+    if busy:
+        asked = [file for file in asked if not file.computes]
     if not asked:
-        console.print(f"no file in benchmarks/rows has {only!r} in its name", style="red")
+        which = "measures times and has" if busy else "has"
+        console.print(f"no file in benchmarks/rows {which} {only!r} in its name", style="red")
         return 2
-    known = {file.name: last for file in files if (last := kept(file.name)) is not None}
+    known = {f.name: last for f in files if (last := kept(f.name, busy)) is not None}
     again = bool(only or os.environ.get("AGAIN"))
     wanted = [f for f in asked if again or f.name not in known or not known[f.name].current()]
     last_s = {name: last.seconds for name, last in known.items() if not last.error}
@@ -66,29 +76,38 @@ def main() -> int:
             console.print(f"  {file.name}: {last_s.get(file.name, file.seconds):.0f} s")
         return 0
     now = []
-    for result in _measure_all(wanted, console):
-        keep(result)
-        now.append(result)
+    with busy_core() if busy else contextlib.nullcontext():
+        for result in _measure_all(wanted, console, busy):
+            keep(result)
+            now.append(result)
     history.remember(now)
-    results = [last for file in files if (last := kept(file.name)) is not None]
-    _deliver(results, console, {file.name for file in asked})
-    shown = [last for last in results if last.module in {file.name for file in asked}]
+    results = [
+        last
+        for f in files
+        for beside in (False, True)
+        if (last := kept(f.name, beside)) is not None
+    ]
+    names = {file.name for file in asked}
+    shown = [last for last in results if last.module in names and last.busy == busy]
+    _deliver(results, shown, console)
     return 0 if all(not last.error and all(row.holds for row in last.rows) for last in shown) else 1
 
 
-def _measure_all(files: Sequence[RowFile], console: Console) -> Iterator[Result]:
+def _measure_all(files: Sequence[RowFile], console: Console, busy: bool) -> Iterator[Result]:
     """Yield the results: what only computes two at a time, then what measures times, alone."""
     computing = [file for file in files if file.computes]
     with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         yield from pool.map(lambda file: _measure(file, console), computing)
     for file in files:
         if not file.computes:
-            yield _measure(file, console)
+            yield _measure(file, console, busy=busy)
 
 
-def _measure(file: RowFile, console: Console, checkout: Path | None = None) -> Result:
+def _measure(
+    file: RowFile, console: Console, checkout: Path | None = None, busy: bool = False
+) -> Result:
     console.print(f"[dim]measuring {file.name} (about {file.seconds:.0f} s) ...[/dim]")
-    watch = Watch(checkout)
+    watch = Watch(checkout, busy)
     limit_s = None if os.environ.get("ONLY") else file.seconds
     rows, error = measured(f"{PACKAGE}.{file.name}", limit_s, checkout)
     if error:
@@ -126,10 +145,10 @@ def _quick(files: Sequence[RowFile], console: Console) -> int:
     return int(failed or bool(alarms))
 
 
-def _deliver(results: Sequence[Result], console: Console, asked: set[str]) -> None:
-    """Print the table, write the file and, where asked for, the page."""
-    console.print(_table([last for last in results if last.module in asked]))
-    history.write_rows(OUTPUT, [row for last in results for row in last.rows], results)
+def _deliver(results: Sequence[Result], shown: Sequence[Result], console: Console) -> None:
+    """Print a table of `shown`; write all results and, where asked for, their page."""
+    console.print(_table(shown))
+    history.write_rows(OUTPUT, [row for last in results for row in last.named_rows()], results)
     console.print(f"wrote {OUTPUT}")
     if path := os.environ.get("RESULTS"):
         commit = commit_of(None)
@@ -141,7 +160,7 @@ def _deliver(results: Sequence[Result], console: Console, asked: set[str]) -> No
 def _table(results: Sequence[Result]) -> Table:
     table = Table("what", "value", "peer", "ratio", "bar", "holds", "")
     for result in results:
-        for row in result.rows:
+        for row in result.named_rows():
             table.add_row(
                 row.name,
                 f"{row.value:.4g} {row.unit}",

@@ -38,7 +38,7 @@ def remember(results: Sequence[Result]) -> None:
     for commit in {each.commit for each in complete}:
         of_commit = [each for each in complete if each.commit == commit]
         now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-        rows = [row for each in of_commit for row in each.rows]
+        rows = [row for each in of_commit for row in each.named_rows()]
         write_rows(folder(commit) / f"{now}.json", rows, of_commit)
 
 

@@ -23,6 +23,7 @@ from nearfar.documents import producer
 
 FOLDER = Path("build/benchmarks/results")
 PRESSURE = Path("/proc/pressure/cpu")
+BUSY_SUFFIX = ", beside one busy core"
 NOISE_JOB, NOISE_RUNS = bytes(4 << 20), 31
 
 
@@ -42,6 +43,19 @@ class Result(msgspec.Struct, kw_only=True):
     rows: list[Row]
     error: str = ""
     """Why it ended without rows, or with a part of them; empty: it is complete."""
+    busy: bool = False
+    """Whether it was measured beside one busy core."""
+
+    @property
+    def title(self) -> str:
+        """Its name, and what ran beside it."""
+        return self.module + (BUSY_SUFFIX if self.busy else "")
+
+    def named_rows(self) -> list[Row]:
+        """Return its rows; names say what ran beside them, so that both sorts can be in a file."""
+        if not self.busy:
+            return self.rows
+        return [msgspec.structs.replace(row, name=row.name + BUSY_SUFFIX) for row in self.rows]
 
     def current(self) -> bool:
         """Return whether it is complete and of this commit and processor."""
@@ -53,8 +67,9 @@ class Result(msgspec.Struct, kw_only=True):
 class Watch:
     """Seconds and waiting for CPUs since it was made, and the noise then."""
 
-    def __init__(self, checkout: Path | None = None) -> None:
+    def __init__(self, checkout: Path | None = None, busy: bool = False) -> None:
         self._commit = commit_of(checkout)
+        self._busy = busy
         self._noise_floor = _noise_floor()
         self._began = datetime.datetime.now(datetime.UTC)
         self._waited_us = _waited_us()
@@ -74,12 +89,13 @@ class Watch:
             noise_floor=self._noise_floor,
             rows=rows,
             error=error,
+            busy=self._busy,
         )
 
 
-def kept(module: str) -> Result | None:
-    """Return the last result of a row file; None: it was never measured in this tree."""
-    path = FOLDER / f"{module}.json"
+def kept(module: str, busy: bool = False) -> Result | None:
+    """Return the last result of a row file; None: it was never measured so in this tree."""
+    path = _path(module, busy)
     if not path.is_file():
         return None
     return msgspec.json.decode(path.read_bytes(), type=Result)
@@ -88,7 +104,11 @@ def kept(module: str) -> Result | None:
 def keep(result: Result) -> None:
     """Replace the last result of that row file."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    write_atomically(FOLDER / f"{result.module}.json", msgspec.json.encode(result))
+    write_atomically(_path(result.module, result.busy), msgspec.json.encode(result))
+
+
+def _path(module: str, busy: bool) -> Path:
+    return FOLDER / f"{module}{'-busy' if busy else ''}.json"
 
 
 def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
@@ -109,7 +129,7 @@ def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
         noise = "" if result.noise_floor is None else f", noise {result.noise_floor:.1%}"
         lines += [
             "",
-            f"## {result.module}",
+            f"## {result.title}",
             "",
             f"{result.time_utc}, {result.seconds:.0f} s{waiting}{noise}, commit {result.commit}, "
             f"{result.processor}.",

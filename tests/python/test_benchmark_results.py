@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from math import isnan, nan
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from patience import patience
 
 from benchmarks import __main__, history, results
+from benchmarks.busy_core import busy_core
 from benchmarks.kept import Kept
 from benchmarks.plan import QUICK_ROUNDS, QUICK_S, WHOLE_S, row_files, wall_seconds
 
@@ -86,6 +90,43 @@ def test_a_run_goes_on_and_only_replaces_its_own_rows(
     assert __main__.main() == 0
     assert _measured() == {"first": 1.25, "second": 1.75}
     assert "Since commit abc" in Path("results.md").read_text()
+
+
+def test_rows_beside_a_busy_core_are_kept_beside_the_quiet_ones(
+    two_files: RowFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_files.folder.joinpath("first.py").write_text(
+        ROWS_OF_A_FILE.format(name="first", value=1.0, after="", seconds=20) + "COMPUTES = True\n"
+    )
+    assert __main__.main() == 0
+    monkeypatch.setenv("BUSY", "1")
+    monkeypatch.setenv("RESULTS", "results.md")
+    two_files.write(second=1.75)
+    assert __main__.main() == 0
+    second = "second, beside one busy core"
+    assert _measured() == {"first": 1.0, "second": 1.5, second: 1.75}  # counts need no busy core
+    assert f"## {second}" in Path("results.md").read_text()
+    monkeypatch.delenv("BUSY")
+    two_files.write(second=1.25)
+    monkeypatch.setenv("ONLY", "second")
+    assert __main__.main() == 0
+    assert _measured() == {"first": 1.0, "second": 1.25, second: 1.75}
+
+
+def test_a_core_is_busy_until_the_rows_are_measured() -> None:
+    last = max(os.sched_getaffinity(0))
+    end = time.monotonic() + patience(60)
+    with busy_core() as process:
+        while os.sched_getaffinity(process.pid) != {last} or _cpu_seconds(process.pid) < 0.2:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    assert process.returncode == -signal.SIGKILL
+
+
+def _cpu_seconds(pid: int) -> float:
+    behind_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(behind_name[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_row_that_fails_leaves_the_others(
