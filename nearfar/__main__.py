@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 TAKE_PROGRAMS = ("crash", "emulate", "profile", "run", "try", "validate")
 """Verbs after whose options a program and its own words may follow."""
 
+NEW_OBJECTS = 100_000
+"""Objects made between two searches for unreachable cycles. Python's 700 make it search some two
+hundred times while modules are imported, which find next to nothing."""
+
 HELP = ("--help", "-h")
 """Words that ask for the list of verbs or, before a verb, for its help."""
 
@@ -22,6 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code."""
     if arguments is None:
         arguments = sys.argv[1:]
+        gc.set_threshold(NEW_OBJECTS)
         if not compiles(arguments):
             from nearfar.base.streams import protect_streams
 

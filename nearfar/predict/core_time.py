@@ -195,7 +195,17 @@ def line_costs(
     memory: MemoryCosts, overlap: Overlap, streams: StreamFetch, concurrency: float
 ) -> Array:
     """Return ns per line by column and by term of `TrafficTime`; cached, as models ask often."""
-    chase_ns, independent_ns = memory.cost_ns(overlap.chase), memory.cost_ns(overlap.independent)
+    costs = _costs_besides_overlap(memory, streams, concurrency).copy()
+    costs[CHASE, 0] = memory.cost_ns(overlap.chase)
+    costs[INDEPENDENT, 0] = memory.cost_ns(overlap.independent)
+    if not streams.prefetched:
+        costs[STREAM, 0] = memory.latency_ns / overlap.independent
+    return costs
+
+
+@lru_cache(maxsize=4096)
+def _costs_besides_overlap(memory: MemoryCosts, streams: StreamFetch, concurrency: float) -> Array:
+    """Return `line_costs` without the waits that depend on how misses overlap."""
     best_ns = memory.cost_ns(MAX_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
@@ -217,13 +227,11 @@ def line_costs(
         if streams.for_stores:
             store_stream = stream
     else:
-        open_ns = memory.latency_ns / overlap.independent
-        stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
+        stream = (0.0, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
         store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0, 0.0)
     costs = [(0.0,) * 7] * COLUMNS  # hits, flushes and fences move no lines
     # loads, stream, buffers, reads, all_lines, lines, written
-    costs[CHASE] = chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
-    costs[INDEPENDENT] = independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
+    costs[CHASE] = costs[INDEPENDENT] = 0.0, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
     costs[STREAM] = stream
     costs[STORE] = 0.0, 0.0, best_ns, 0.0, read_ns, 1.0, 0.0
     costs[STORE_STREAM] = store_stream

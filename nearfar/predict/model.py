@@ -102,7 +102,9 @@ class Model:
         )
         self.perturbation = perturbation
         self.near_time_ns = phase.near_time_ns.value * perturbation.near_time
-        self.total = phase.total * perturbation.lines
+        self.total = phase.total
+        if perturbation.lines != 1.0:
+            self.total = phase.total * perturbation.lines
         self.prepare()
 
     def prepare(self) -> None:

@@ -217,10 +217,12 @@ class InversionModel(Model):
 
     def _least_ns(self, far: TrafficTime) -> Any:
         """Return the time of the far part that takes longest by itself."""
-        larger = arithmetic(far.loads).larger
-        least_ns = far.all_lines * self._far_limit
-        for part, trust in zip(far.alone, self.explanation.trust, strict=True):
-            least_ns = larger(least_ns, part * trust)
+        larger, explanation = arithmetic(far.loads).larger, self.explanation
+        least_ns = far.all_lines
+        if explanation.scale != 1.0:
+            least_ns = least_ns * self._far_limit
+        for part, trust in zip(far.alone, explanation.trust, strict=True):
+            least_ns = larger(least_ns, part if trust == 1.0 else part * trust)
         return least_ns
 
     def _bandwidth_share(self, parts: list[TrafficTime]) -> Number:
@@ -244,8 +246,6 @@ class InversionModel(Model):
         slower the far memory, the less its bandwidth depends on what limited near memory when that
         was measured.
         """
-        if self.explanation.scale == 1.0:
-            return 1.0
         near, far = self.explanation.all_near, self._all_far
         slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
         return float(self.explanation.scale ** (1.0 / slower))
