@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nearfar.base.collection import collection_paused
 from nearfar.base.errors import CommandError, NearfarError
 from nearfar.base.estimate import scale_estimate
 from nearfar.devices.cores import load_core
@@ -103,6 +104,7 @@ def place(options: PlaceOptions) -> Plan:
     return placed(options).plan
 
 
+@collection_paused()
 def placed(options: PlaceOptions) -> PlanSaving:
     """Choose each object's memory so that the phase takes least time within the budget or goal.
 

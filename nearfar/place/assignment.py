@@ -95,7 +95,7 @@ def _filled(
     while start < len(order):
         batch = order[start : start + count]
         needs = limits.weights.T[ranks[batch]] * sizes[batch, np.newaxis, np.newaxis]
-        fits = np.all(used + needs <= max_used, axis=2)
+        fits = _within(used, needs, max_used)
         if not fits[0].any():
             return None
         target = fits.argmax(axis=1)
@@ -109,6 +109,14 @@ def _filled(
     return memory
 
 
+def _within(used: Array, needs: Array, max_used: Array) -> NDArray[np.bool_]:
+    """Return where `needs` (..., limits) fit besides `used`; limit by limit, as there are few."""
+    fits = np.ones(needs.shape[:-1], dtype=bool)
+    for at in range(len(max_used)):
+        fits &= used[at] + needs[..., at] <= max_used[at]
+    return fits
+
+
 def _improved(
     costs_ns: Array, sizes: Array, limits: CapacityLimits, memory: MemoryNumbers
 ) -> MemoryNumbers:
@@ -120,7 +128,7 @@ def _improved(
         gain = costs_ns[rows, memory][:, np.newaxis] - costs_ns
         # A move that needs more of a limit than is left now never fits, so few moves remain.
         needs = limits.weights.T[np.newaxis] - limits.weights.T[memory][:, np.newaxis]
-        fits = np.all(used + needs * sizes[:, np.newaxis, np.newaxis] <= max_used, axis=2)
+        fits = _within(used, needs * sizes[:, np.newaxis, np.newaxis], max_used)
         objects, targets = np.nonzero((gain > 0) & fits)
         per_byte = gain[objects, targets] / np.maximum(sizes[objects], 1.0)
         order = np.argsort(-per_byte, kind="stable")

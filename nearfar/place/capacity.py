@@ -13,7 +13,7 @@ and the next prices are the highest point below all planes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -132,21 +132,23 @@ def price_limits(costs_ns: Array, sizes_bytes: Array, limits: CapacityLimits) ->
     # A price above all possible savings has no further effect, except for a limit near 0, which
     # needs a higher price to keep objects out; hence the factor.
     max_prices = np.full(count, max(spread, 1.0) * 1e3)
-    prices, rows = np.zeros(count), np.arange(len(sizes_bytes))
+    prices = np.zeros(count)
+    # By memory: sums and minima over a few columns are slow if these are the inner axis.
+    by_memory = np.ascontiguousarray(costs_ns.T)
     planes: list[tuple[float, Array, Array]] = []
-    best = LimitPrices(prices, costs_ns, -np.inf)
+    best, best_reduced = LimitPrices(prices, costs_ns, -np.inf), by_memory
     for _ in range(MAX_CUTS):
-        reduced = costs_ns + sizes_bytes[:, np.newaxis] * (prices @ weights)
-        memory = reduced.argmin(axis=1)
+        reduced = by_memory + sizes_bytes * (prices @ weights)[:, np.newaxis]
+        memory = reduced.argmin(axis=0)
         used = np.bincount(memory, weights=sizes_bytes, minlength=costs_ns.shape[1])
-        value = float(reduced[rows, memory].sum() - prices @ scaled_limits)
+        value = float(reduced.min(axis=0).sum() - prices @ scaled_limits)
         if value > best.bound_ns:
-            best = LimitPrices(prices / scale, reduced, value)
+            best, best_reduced = LimitPrices(prices / scale, costs_ns, value), reduced
         planes.append((value, weights @ used - scaled_limits, prices))
         height, prices = _highest_point(planes, max_prices, max(spread, 1.0))
         if height - best.bound_ns <= CONVERGED_SHARE * spread:
             break
-    return best
+    return replace(best, reduced_ns=np.ascontiguousarray(best_reduced.T))
 
 
 def _highest_point(

@@ -119,9 +119,15 @@ def _split_by_price(
     regret = (ordered[:, min(1, ordered.shape[1] - 1)] - ordered[:, 0]) / np.maximum(sizes, 1.0)
     ranks = np.argsort(reduced, axis=1, kind="stable")
     order = np.argsort(-regret, kind="stable")
-    space = _Space(limits, np.zeros(len(limits.limits)))
-    terms = [_terms(weights) for weights in limits.weights.T]
+    # As many as fit go to their best memories at once, the rest one by one.
+    first = ranks[order, 0]
+    used = np.cumsum(limits.weights.T[first] * sizes[order, np.newaxis], axis=0)
+    whole = int(np.append((used <= limits.limits).all(axis=1), False).argmin())
     shares = np.zeros_like(reduced)
+    shares[order[:whole], first[:whole]] = 1.0
+    space = _Space(limits, used[whole - 1] if whole else np.zeros(len(limits.limits)))
+    terms = [_terms(weights) for weights in limits.weights.T]
+    order = order[whole:]
     rows = zip(
         *(column[order].tolist() for column in (ranks, sizes, can_split)),
         order.tolist(),

@@ -9,7 +9,7 @@ from the smallest to the largest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -83,21 +83,26 @@ class _Count:
     """Ratio up to which it agrees with the objects' sum."""
     is_part: bool
     """Whether the observer may have seen only part of the run: a lower count then means nothing."""
-    objects: Sequence[ObjectTraffic]
-    """The objects' counts by this observer."""
+    objects: Callable[[], Sequence[ObjectTraffic]]
+    """Returns the objects' counts by this observer; most are never asked for."""
 
 
-def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
-    """Return the counts that predictions of a phase use."""
+def counts_of(
+    workload: WorkloadProfile, phase: Phase, all_listed: Callable[[], Sequence[float]]
+) -> PhaseCounts:
+    """Return the counts that predictions of a phase use.
+
+    `all_listed` returns the misses of each phase, which `listed_misses` counts.
+    """
     if workload.extrapolation is not None or workload.cache.origin in ("code", "counters"):
         return PhaseCounts(phase.objects)
-    rows, remarks = _without_impossible(workload, phase)
+    listed = all_listed()[next(n for n, each in enumerate(workload.phases) if each is phase)]
+    rows, remarks = _without_impossible(workload, phase, listed)
     if remarks:
         phase = msgspec.structs.replace(phase, objects=list(rows))
-    listed = _misses(phase.objects)
     # Counts for another cache come from the curves alone.
     other_cache = workload.cache.origin.startswith(OTHER_CACHE)
-    counts = [] if other_cache else list(_other_counts(workload, phase, listed))
+    counts = [] if other_cache else list(_other_counts(workload, phase, listed, sum(all_listed())))
     larger = [count for count in counts if _exceeds(workload, phase, count.misses, count, listed)]
     smaller = [
         count
@@ -110,24 +115,28 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
     remarks += [_unseen_remark(phase)] if unseen else []
     if not larger and not smaller:
         return PhaseCounts(phase.objects, remarks=tuple(remarks), unseen=unseen)
-    own = _Count("its objects", listed, 1.0, is_part=False, objects=phase.objects)
+    own = _Count("its objects", listed, 1.0, is_part=False, objects=lambda: phase.objects)
     most = max(count.misses for count in (own, *larger))
     # QEMU's counts come last, because only the profile's own have access classes.
     used = next(count for count in (own, *larger) if count.misses * RUNS_AGREE >= most)
     differ = [own, *larger, *smaller]
     remarks.append(_disagreement(phase, differ, used))
     ends = (min(count.misses for count in differ) / used.misses, max(most / used.misses, 1.0))
-    return PhaseCounts(used.objects, ends, tuple(remarks), unseen=unseen)
+    return PhaseCounts(used.objects(), ends, tuple(remarks), unseen=unseen)
+
+
+def listed_misses(workload: WorkloadProfile) -> list[float]:
+    """Return the misses of each phase by the counts of its objects."""
+    return [_misses(phase.objects) for phase in workload.phases]
 
 
 def _without_impossible(
-    workload: WorkloadProfile, phase: Phase
+    workload: WorkloadProfile, phase: Phase, lines: float
 ) -> tuple[Sequence[ObjectTraffic], list[str]]:
     """Return the objects' counts, write-backs within limits, and a remark on each contradiction."""
-    rows = phase.objects
-    lines, noise = _misses(rows), MIN_SAMPLED * workload.sampling.rate
+    rows, noise = phase.objects, MIN_SAMPLED * workload.sampling.rate
     traffic = [row.traffic for row in rows]
-    accesses = sum(each.accesses for each in traffic)
+    accesses = sum([each.accesses for each in traffic])
     in_sequence = sum(
         each.read_sequential.total() + each.write_sequential.total() for each in traffic
     )
@@ -159,40 +168,52 @@ def _with_write_backs(row: ObjectTraffic, factor: float) -> ObjectTraffic:
     return msgspec.structs.replace(row, traffic=traffic)
 
 
-def _other_counts(workload: WorkloadProfile, phase: Phase, listed: float) -> Iterator[_Count]:
-    """Yield the counts of a phase besides those of its objects, `listed`."""
+def _other_counts(
+    workload: WorkloadProfile, phase: Phase, listed: float, all_listed: float
+) -> Iterator[_Count]:
+    """Yield the counts of a phase besides those of its objects, which are `listed`.
+
+    `all_listed` is the sum over all phases.
+    """
     by_object: dict[int, float] = {}
     for row in phase.instructions:
         by_object[row.object] = by_object.get(row.object, 0.0) + row.misses
     if by_object:
         # Instructions are a part of the objects: an object with fewer misses contradicts them.
-        rows = [_at_least(row, by_object.get(row.object, 0.0)) for row in phase.objects]
-        parts, least = sum(by_object.values()), _misses(rows)
+        def with_instructions() -> list[ObjectTraffic]:
+            return [_at_least(row, by_object.get(row.object, 0.0)) for row in phase.objects]
+
+        least = sum(_least(row, by_object.get(row.object, 0.0)) for row in phase.objects)
         if least > SUMS_AGREE * listed:
-            yield _Count("its instructions", least, SUMS_AGREE, True, rows)
+            yield _Count("its instructions", least, SUMS_AGREE, True, with_instructions)
         else:
-            yield _Count("its instructions", parts, KEPT_AGREE, _keeps_few(workload), rows)
+            parts, few = sum(by_object.values()), _keeps_few(workload, all_listed)
+            yield _Count("its instructions", parts, KEPT_AGREE, few, with_instructions)
     sampled = float(workload.sampling.sampled_misses) * workload.sampling.rate
     if listed > 0.0 and sampled > 0.0:
-        factor = sampled / sum(_misses(other.objects) for other in workload.phases)
-        rows = [_scaled(row, factor) for row in phase.objects]
-        yield _Count("its sampled lines", listed * factor, SUMS_AGREE, True, rows)
+        factor = sampled / all_listed
+        yield _Count(
+            "its sampled lines",
+            listed * factor,
+            SUMS_AGREE,
+            True,
+            lambda: [_scaled(row, factor) for row in phase.objects],
+        )
     if workload.curve_bytes:
         rows = [_by_curve(workload, row) for row in phase.objects]
-        yield _Count("its miss curves", _misses(rows), CURVES_AGREE, False, rows)
+        yield _Count("its miss curves", _misses(rows), CURVES_AGREE, False, lambda: rows)
     for check in workload.checks:
         if check.phase == phase.name:
             yield _by_check(phase, check)
 
 
-def _keeps_few(workload: WorkloadProfile) -> bool:
+def _keeps_few(workload: WorkloadProfile, listed: float) -> bool:
     """Return whether the kept instructions of an intact profile may lack misses of a phase.
 
     Kept instructions have 99 % of the misses of all phases together. Of a phase that has 1 % of
     these misses, they may have few.
     """
     kept = sum(row.misses for phase in workload.phases for row in phase.instructions)
-    listed = sum(_misses(phase.objects) for phase in workload.phases)
     return len(workload.instructions) >= MAX_KEPT or KEPT_AGREE * kept > listed
 
 
@@ -212,7 +233,7 @@ def _by_check(phase: Phase, check: CountCheck) -> _Count:
     # An object that QEMU and the profile name differently would count twice.
     objects = joined if _misses(joined) <= RUNS_AGREE * counted else check.objects
     agree = RUNS_AGREE + 2.0 * check.relative_error
-    return _Count("QEMU", counted, agree, not check.complete, objects)
+    return _Count("QEMU", counted, agree, not check.complete, lambda: objects)
 
 
 def _exceeds(
@@ -269,6 +290,12 @@ def _at_least(row: ObjectTraffic, misses: float) -> ObjectTraffic:
         traffic = Traffic(read_misses=AccessClasses(opaque=misses))
         return ObjectTraffic(object=row.object, traffic=traffic, curve=row.curve)
     return _scaled(row, misses / own)
+
+
+def _least(row: ObjectTraffic, misses: float) -> float:
+    """Return the misses of `_at_least`."""
+    own = row.traffic.misses()
+    return own if misses <= own else _at_least(row, misses).traffic.misses()
 
 
 def _by_curve(workload: WorkloadProfile, row: ObjectTraffic) -> ObjectTraffic:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,7 +32,7 @@ def added_by_object_ns(model: Model) -> Array:
     all_far_ns = float(model.times_ns(model.phase.total))
     total_ns = float(_without_rounding(all_far_ns - model.near_time_ns, all_far_ns))
     objects = model.phase.objects
-    touched = np.flatnonzero(objects.any(axis=1))
+    touched = model.phase.touched
     if len(touched) < len(objects):
         objects = objects[touched]
     first, last = _first_and_last_ns(model, objects, all_far_ns)
@@ -60,9 +62,21 @@ def least_added_by_object_ns(model: Model) -> Array:
 
 
 def _first_and_last_ns(model: Model, objects: Array, all_far_ns: float) -> tuple[Array, Array]:
-    """Return the time that each object adds as the first to go far, and as the last."""
+    """Return the time that each object adds as the first to go far, and as the last.
+
+    Those of all objects are kept with the model: a plan's costs and its bound both need them.
+    """
+    is_all = objects is model.phase.objects
+    if is_all and (known := _ENDS_NS.get(model)) is not None:
+        return known
     first = model.times_ns(objects) - model.near_time_ns
-    return first, all_far_ns - model.times_ns(model.phase.total - objects)
+    ends = first, all_far_ns - model.times_ns(model.phase.total - objects)
+    if is_all:
+        _ENDS_NS[model] = ends
+    return ends
+
+
+_ENDS_NS: WeakKeyDictionary[Model, tuple[Array, Array]] = WeakKeyDictionary()
 
 
 def _without_rounding(added_ns: Array | float, far_ns: float) -> Array:

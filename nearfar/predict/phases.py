@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.documents.workload import Phase, WorkloadProfile
-from nearfar.predict.counts import counts_of
+from nearfar.predict.counts import PhaseCounts, counts_of, listed_misses
 from nearfar.predict.rows import demand_share, traffic_rows, unseen_sequences
 from nearfar.predict.traffic import (
     COLUMNS,
@@ -51,14 +52,17 @@ def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list
     check_phase_names(workload, names or [])
     if not workload.phases:
         raise NearfarError("the profile has no phases: profile the program again")
+    all_listed = cache(lambda: listed_misses(workload))
     return [
-        _phase(workload, phase) for phase in workload.phases if not names or phase.name in names
+        _phase(workload, phase, counts_of(workload, phase, all_listed))
+        for phase in workload.phases
+        if not names or phase.name in names
     ]
 
 
-def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
-    """Return the traffic of a phase by the counts that `counts_of` chooses."""
-    profiled, counts = phase, counts_of(workload, phase)
+def _phase(workload: WorkloadProfile, phase: Phase, counts: PhaseCounts) -> PhaseTraffic:
+    """Return the traffic of a phase by the counts that `counts_of` chose."""
+    profiled = phase
     phase = msgspec.structs.replace(phase, objects=list(counts.objects))
     lines = _lines(workload, phase)
     time = phase.near_cpu_time_ns
@@ -156,7 +160,10 @@ def _lines(workload: WorkloadProfile, phase: Phase) -> Array:
         demand = np.array([demand_share(entry) for entry in workload.objects])[numbers]
         with np.errstate(invalid="ignore"):
             rows = traffic_rows([row.traffic for row in phase.objects], demand)
-        np.add.at(lines, numbers, rows)
+        if np.bincount(numbers).max() == 1:
+            lines[numbers] = rows
+        else:
+            np.add.at(lines, numbers, rows)
     if not np.all(np.isfinite(lines)) or lines.min(initial=0.0) < 0:
         raise NearfarError(
             f"phase {phase.name!r} of the profile has counts that are negative or not numbers: "

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import attrgetter
+
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
@@ -40,6 +43,10 @@ def demand_share(entry: MemoryObject) -> float:
 CHASED, INDIRECT, STREAMED, OPAQUE = range(4)
 """Rows of the arrays by access class."""
 
+CLASSES = attrgetter("chase", "indirect", "stream", "opaque")
+OTHERS = attrgetter("accesses", "write_backs", "flushes", "fences", "syncs", "nt_store_bytes")
+"""Counts of `AccessClasses` and the other ones of `Traffic`, as tuples."""
+
 
 def traffic_rows(
     traffics: list[Traffic], demand_shares: Array, opaque_sequences: float = 1.0
@@ -49,19 +56,15 @@ def traffic_rows(
     `opaque_sequences`: factor on the misses of unknown class that come in sequence.
     """
     read, read_in_sequence, write, write_in_sequence = (
-        _classes([getattr(traffic, name) for traffic in traffics])
+        _classes(list(map(attrgetter(name), traffics)))
         for name in ("read_misses", "read_sequential", "write_misses", "write_sequential")
     )
     for in_sequence in (read_in_sequence, write_in_sequence):
         in_sequence[OPAQUE] *= opaque_sequences
     # A sync counts as a flush with a fence; how many lines of its page were dirty is not known.
-    accesses, backs, flushes, fences, nt_bytes = np.array(
-        [
-            (t.accesses, t.write_backs, t.flushes + t.syncs, t.fences + t.syncs, t.nt_store_bytes)
-            for t in traffics
-        ],
-        dtype=float,
-    ).T
+    counts = np.fromiter(chain.from_iterable(map(OTHERS, traffics)), float, 6 * len(traffics))
+    accesses, backs, flushes, fences, syncs, nt_bytes = counts.reshape(-1, 6).T
+    flushes, fences = flushes + syncs, fences + syncs
     read = _as_prefetched(read, read_in_sequence)
     write = _as_prefetched(write, write_in_sequence)
     read_stream, write_stream = read[STREAMED], write[STREAMED]
@@ -89,7 +92,8 @@ def traffic_rows(
 
 def _classes(counts: list[AccessClasses]) -> Array:
     """Return counts by access class, shape (4, rows)."""
-    return np.array([(c.chase, c.indirect, c.stream, c.opaque) for c in counts], dtype=float).T
+    values = chain.from_iterable(map(CLASSES, counts))
+    return np.ascontiguousarray(np.fromiter(values, float, 4 * len(counts)).reshape(-1, 4).T)
 
 
 def _as_prefetched(lines: Array, in_sequence: Array) -> Array:

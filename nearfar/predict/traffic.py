@@ -191,6 +191,11 @@ class PhaseTraffic:
         return np.asarray(self.objects.sum(axis=0))
 
     @cached_property
+    def touched(self) -> NDArray[np.intp]:
+        """The numbers of the objects with any traffic, rising."""
+        return np.flatnonzero(self.objects.any(axis=1))
+
+    @cached_property
     def read_share(self) -> float:
         """Reads over all traffic, 0..1; models of all memories ask for it."""
         return read_share(self.total)

@@ -77,8 +77,10 @@ def run_cost(
 
 
 def _is_far(row: Placement) -> bool:
+    if not row.parts and not row.interleave:
+        return row.memory != NEAR
     parts = {part.memory for part in row.parts} | row.interleave.keys()
-    return bool((parts or {row.memory}) - {NEAR})
+    return bool(parts - {NEAR})
 
 
 def own_cost() -> OwnCost:
