@@ -6,6 +6,7 @@ A set is one iteration: a sparse-matrix product generates it, and it is summed f
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
 from nearfar.predict.shared_channels import Scaling, ThreadGroup, mixed_scaling, shared_bandwidth
@@ -30,6 +31,15 @@ TRANSFER_BYTES = NODES * DOUBLE * 3
 ANALYSE_BYTES = NODES * DOUBLE * 5
 
 GIGA = 1e9
+
+AT_ONCE: tuple[frozenset[PipelinePart], ...] = (
+    frozenset({"generate"}),
+    frozenset({"transfer"}),
+    frozenset({"analyse"}),
+    frozenset({"generate", "transfer"}),
+    frozenset({"generate", "analyse"}),
+)
+"""Parts that may run at once: the stage on NVDIMM transfers or analyses."""
 
 
 def generate_scaling() -> Scaling:
@@ -72,13 +82,24 @@ def pipeline(consumers: int, *, joint: bool = True) -> PipelineTimes:
 
     If `joint` is False, the memories are assumed to be independent of each other.
     """
-    return run_pipeline(SETS, _rates(consumers, joint))
+    return _run(_rates(consumers, joint))
 
 
 def locks_only(generate_s: float, transfer_s: float, analyse_s: float) -> PipelineTimes:
     """Return the pipeline's times from given times of the parts with two locks, s over all sets."""
     seconds = {"generate": generate_s, "transfer": transfer_s, "analyse": analyse_s}
-    return run_pipeline(SETS, lambda parts: {part: SETS / seconds[part] for part in parts})
+    return _run(lambda parts: {part: SETS / seconds[part] for part in parts})
+
+
+def _run(rates: Rates) -> PipelineTimes:
+    return _at(tuple(tuple(sorted(rates(parts).items())) for parts in AT_ONCE))
+
+
+@cache
+def _at(rates: tuple[tuple[tuple[PipelinePart, float], ...], ...]) -> PipelineTimes:
+    """Return the times at the rates of each of `AT_ONCE`; equal rates are run once, for 0.1 s."""
+    given = {parts: dict(of_parts) for parts, of_parts in zip(AT_ONCE, rates, strict=True)}
+    return run_pipeline(SETS, given.__getitem__)
 
 
 def _rates(consumers: int, joint: bool) -> Rates:

@@ -53,8 +53,9 @@ def test_the_pipeline_reports_the_winner_and_where_the_other_model_is_closer(
     def verdict() -> str:
         return "\n".join(nvdimm_pipeline.NvdimmPipeline().run(StudyInputs()).verdict)
 
-    assert "in both the pipeline loses" in verdict()
-    assert "closer than ours in: analysis, DRAM only" in verdict()
+    printed = verdict()
+    assert "in both the pipeline loses" in printed
+    assert "closer than ours in: analysis, DRAM only" in printed
     monkeypatch.setattr(nvdimm_pipeline, "_dram_only_s", lambda: 1e6)
     assert "the prediction has the wrong winner" in verdict()
 
