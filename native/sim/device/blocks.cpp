@@ -54,6 +54,7 @@ void Blocks::clear() {
   std::fill(held_.begin(), held_.end(), 0);
   std::fill(recency_.begin(), recency_.end(), Recency{});
   dice_ = Dice(seed_);
+  clean_ = true;
   used_ = 0;
   first_ = last_ = none;
 }

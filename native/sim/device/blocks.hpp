@@ -42,21 +42,22 @@ class Blocks {
   template <typename Vector>
   LookupResult access(std::uint32_t block, bool write) {
     const std::uint32_t tag = block << 1U;
+    clean_ = clean_ && !write;
     switch (kind_) {
       case Kind::rows:
         switch (width_) {
           case 4:
-            return sets().access<Vector, 4>(set_of(block), tag, write ? 1U : 0U);
+            return sets().access<Vector, 4, false>(set_of(block), tag, write ? 1U : 0U);
           case 8:
-            return sets().access<Vector, 8>(set_of(block), tag, write ? 1U : 0U);
+            return sets().access<Vector, 8, false>(set_of(block), tag, write ? 1U : 0U);
           default:
-            return sets().access<Vector, 16>(set_of(block), tag, write ? 1U : 0U);
+            return sets().access<Vector, 16, false>(set_of(block), tag, write ? 1U : 0U);
         }
       case Kind::random_rows:
         return random_in<Vector>(words_ + row_at(block), shape_.ways, tag, write);
       case Kind::scanned: {
         Scanned scanned = this->scanned();
-        const LookupResult result = scanned.template access<Vector>(block, write ? 1U : 0U);
+        const LookupResult result = scanned.access<Vector, false>(block, write ? 1U : 0U);
         keep(scanned);
         return result;
       }
@@ -71,48 +72,22 @@ class Blocks {
   };
   // Handles `count` requests to a cache of lines and writes its requests to the next level to
   // `out`: dirty evicted lines and misses, in order. `out` needs room for 2 x count. The first
-  // level (`first`) fetches lines that are stored to.
+  // level (`first`) fetches lines that are stored to. `writes`: a request may be dirty.
   template <typename Vector>
-  Passed pass(const std::uint32_t* in, std::size_t count, std::uint32_t* out, bool first) {
-    if (kind_ != Kind::rows) {
-      Passed passed{};
-      for (std::size_t i = 0; i < count; ++i) {
-        const LookupResult result = access<Vector>(in[i] >> 1U, (in[i] & 1U) != 0);
-        if (!result.hit) emit(in[i], result.evicted, first, out, passed);
-      }
-      return passed;
-    }
-    switch (width_) {
-      case 4:
-        return dispatch<PassJob<4>>(Vector::isa, sets(), in, count, out, first);
-      case 8:
-        return dispatch<PassJob<8>>(Vector::isa, sets(), in, count, out, first);
-      default:
-        return dispatch<PassJob<16>>(Vector::isa, sets(), in, count, out, first);
-    }
+  Passed pass(const std::uint32_t* in, std::size_t count, std::uint32_t* out, bool first,
+              bool writes) {
+    clean_ = clean_ && !writes;
+    return clean_ ? pass_any<Vector, true>(in, count, out, first)
+                  : pass_any<Vector, false>(in, count, out, first);
   }
   // Calls `use(i, result)` for i below `count`, after looking `block_of(i)` up to read it.
   // `block_of` is called so far beyond the end as `pass` reads its input.
   template <typename Vector, typename BlockOf, typename Use>
   void read_all(std::size_t count, BlockOf block_of, Use use) {
-    if (kind_ == Kind::rows && width_ == max_row_ways) {
-      const Sets sets = this->sets();
-      for (std::size_t i = 0; i < count; ++i) {
-        sets.prefetch<max_row_ways>(sets.of(block_of(i + prefetch_distance)));
-        const std::uint32_t block = block_of(i);
-        use(i, sets.template access<Vector, max_row_ways>(sets.of(block), block << 1U, 0));
-      }
-    } else if (kind_ == Kind::scanned) {
-      Scanned scanned = this->scanned();
-      for (std::size_t i = 0; i < count; ++i) {
-        use(i, scanned.template access<Vector>(block_of(i), 0));
-      }
-      keep(scanned);
+    if (clean_) {
+      read_any<Vector, true>(count, block_of, use);
     } else {
-      for (std::size_t i = 0; i < count; ++i) {
-        prefetch(block_of(i + prefetch_distance));
-        use(i, access<Vector>(block_of(i), false));
-      }
+      read_any<Vector, false>(count, block_of, use);
     }
   }
   // Prefetches the data that the search for a block will read, if it may not be in the first-level
@@ -136,6 +111,49 @@ class Blocks {
   }
   [[nodiscard]] std::uint64_t row_at(std::uint32_t block) const {
     return std::uint64_t{set_of(block)} * width_;
+  }
+
+  // `clean`: no held block and no request is dirty.
+  template <typename Vector, bool clean>
+  Passed pass_any(const std::uint32_t* in, std::size_t count, std::uint32_t* out, bool first) {
+    if (kind_ != Kind::rows) {
+      Passed passed{};
+      for (std::size_t i = 0; i < count; ++i) {
+        const LookupResult result = access<Vector>(in[i] >> 1U, (in[i] & 1U) != 0);
+        if (!result.hit) emit(in[i], result.evicted, first, out, passed);
+      }
+      return passed;
+    }
+    switch (width_) {
+      case 4:
+        return dispatch<PassJob<4, clean>>(Vector::isa, sets(), in, count, out, first);
+      case 8:
+        return dispatch<PassJob<8, clean>>(Vector::isa, sets(), in, count, out, first);
+      default:
+        return dispatch<PassJob<16, clean>>(Vector::isa, sets(), in, count, out, first);
+    }
+  }
+  template <typename Vector, bool clean, typename BlockOf, typename Use>
+  void read_any(std::size_t count, BlockOf block_of, Use use) {
+    if (kind_ == Kind::rows && width_ == max_row_ways) {
+      const Sets sets = this->sets();
+      for (std::size_t i = 0; i < count; ++i) {
+        sets.prefetch<max_row_ways>(sets.of(block_of(i + prefetch_distance)));
+        const std::uint32_t block = block_of(i);
+        use(i, sets.access<Vector, max_row_ways, clean>(sets.of(block), block << 1U, 0));
+      }
+    } else if (kind_ == Kind::scanned) {
+      Scanned scanned = this->scanned();
+      for (std::size_t i = 0; i < count; ++i) {
+        use(i, scanned.access<Vector, clean>(block_of(i), 0));
+      }
+      keep(scanned);
+    } else {
+      for (std::size_t i = 0; i < count; ++i) {
+        prefetch(block_of(i + prefetch_distance));
+        use(i, access<Vector>(block_of(i), false));
+      }
+    }
   }
 
   // Writes both requests of a miss and counts those that apply, so that there is no branch.
@@ -164,26 +182,27 @@ class Blocks {
       __builtin_prefetch(words + std::uint64_t{set} * width, 1);
       __builtin_prefetch(recency + set, 1);
     }
-    template <typename Vector, unsigned width>
+    // `clean`: no block is dirty, nor becomes so.
+    template <typename Vector, unsigned width, bool clean>
     LookupResult access(std::uint32_t set, std::uint32_t tag, std::uint32_t dirty) const {
       std::uint32_t* row = words + std::uint64_t{set} * width;
-      const std::uint32_t matches = Vector::template matches<width>(row, tag);
+      const std::uint32_t matches = Vector::template matches<width, clean>(row, tag);
       if (matches != 0) {
         const auto way = static_cast<std::uint32_t>(std::countr_zero(matches));
         // A store would delay the next search of the row.
-        if ((dirty & ~row[way]) != 0) row[way] |= 1U;
+        if (!clean && (dirty & ~row[way]) != 0) row[way] |= 1U;
         recency[set].use(way);
         return {true, empty_word};
       }
       const std::uint32_t way = recency[set].reuse(ways);
-      const std::uint32_t old = row[way];
+      const std::uint32_t old = clean ? empty_word : row[way];
       row[way] = tag | dirty;
       return {false, old};
     }
   };
   [[nodiscard]] Sets sets() { return {words_, recency_.data(), shape_.sets, mask_, shape_.ways}; }
 
-  template <unsigned width>
+  template <unsigned width, bool clean>
   struct PassJob {
     template <typename Vector>
     static Passed with(Sets sets, const std::uint32_t* in, std::size_t count, std::uint32_t* out,
@@ -196,11 +215,17 @@ class Blocks {
           sets.template prefetch<width>(sets.of(in[i + prefetch_distance] >> 1U));
         }
         const std::uint32_t request = in[i];
-        const std::uint32_t dirty = request & 1U;
-        const LookupResult result =
-            sets.template access<Vector, width>(sets.of(request >> 1U), request ^ dirty, dirty);
-        if (!result.hit) emit(request, result.evicted, first, out, passed);
+        const std::uint32_t dirty = clean ? 0 : request & 1U;
+        const LookupResult result = sets.template access<Vector, width, clean>(
+            sets.of(request >> 1U), request ^ dirty, dirty);
+        if (result.hit) continue;
+        if constexpr (clean) {
+          out[passed.requests++] = request;
+        } else {
+          emit(request, result.evicted, first, out, passed);
+        }
       }
+      if constexpr (clean) passed.fetches = passed.requests;
       return passed;
     }
   };
@@ -227,7 +252,7 @@ class Blocks {
     std::uint32_t used;
     Dice dice;
 
-    template <typename Vector>
+    template <typename Vector, bool clean>
     LookupResult access(std::uint32_t block, std::uint32_t dirty) {
       const std::uint32_t tag = block << 1U;
       std::uint8_t& alike = held[hash(block)];
@@ -241,7 +266,7 @@ class Blocks {
       words[at] = tag | dirty;
       ++alike;
       if (old != empty_word) --held[hash(old >> 1U)];
-      return {false, old};
+      return {false, clean ? empty_word : old};
     }
     static std::uint32_t hash(std::uint32_t block) {
       return block * 0x9E3779B9U >> (32 - hash_bits);
@@ -266,6 +291,7 @@ class Blocks {
   Kind kind_;
   unsigned width_ = 0;
   std::uint32_t mask_ = 0;  // sets - 1 if sets is a power of two; 0: use the remainder
+  bool clean_ = true;       // whether no held block is dirty
   Dice dice_;
   std::uint64_t seed_;
   std::vector<std::uint32_t> memory_;

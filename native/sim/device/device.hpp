@@ -58,9 +58,11 @@ class Device {
                 device.combiner_.evict(result.evicted_block());
               }
               const Read read = reads[i];
-              levels[read.number] = level;
-              reads[missed] = read;
-              missed += result.hit ? 0 : 1;
+              if (result.hit) {
+                levels[read.number] = level;
+              } else {
+                reads[missed++] = read;
+              }
             });
         reads_by_level[level++] += count - missed;
         count = missed;

@@ -40,7 +40,7 @@ Memory::Memory(const Parameters& parameters)
   for (auto& requests : requests_) requests.resize(most + Blocks::prefetch_distance);
   levels_.resize(max_batch);
   reads_.resize(parameters.devices * reads_each);
-  waiting_.resize(parameters.devices);
+  ends_.resize(parameters.devices);
   for (std::uint32_t i = 0; i < parameters.devices; ++i) {
     devices_.emplace_back(parameters, parameters.seed + 16 * (std::uint64_t{i} + 1));
   }

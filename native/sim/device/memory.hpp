@@ -64,9 +64,10 @@ class Memory {
   }
   // Runs a batch of loads and stores, one level after another: each level sees the same requests in
   // the same order as if they ran one by one. Time advances by the sum of latencies; stalls occur
-  // where devices are accessed. Adds the accesses by level to `accesses_by_level`.
+  // where devices are accessed. Adds the accesses by level to `accesses_by_level`. `stores`: the
+  // batch may hold stores.
   template <typename Vector>
-  void batch(std::size_t count, std::uint64_t* accesses_by_level) {
+  void batch(std::size_t count, bool stores, std::uint64_t* accesses_by_level) {
     std::uint32_t* in = requests_[0].data();
     std::uint32_t* out = requests_[1].data();
     const auto caches = static_cast<unsigned>(caches_.size());
@@ -76,11 +77,13 @@ class Memory {
       for (std::size_t k = 0; k < count; ++k) in[k] &= ~1U;  // a store fetches its line too
     }
     for (unsigned i = 0; i < caches; ++i) {
-      const Blocks::Passed passed = caches_[i].template pass<Vector>(in, count, out, i == 0);
+      const Blocks::Passed passed =
+          caches_[i].template pass<Vector>(in, count, out, i == 0, stores);
       accesses_by_level[i] += fetches - passed.fetches;
       cached_ns += static_cast<double>(fetches - passed.fetches) * read_[i].count;
       fetches = passed.fetches;
       count = passed.requests;
+      stores = count != fetches;
       std::swap(in, out);
     }
     if (count == fetches && near_.empty()) {
@@ -151,16 +154,18 @@ class Memory {
   void fetch_batch(const std::uint32_t* requests, std::size_t count,
                    std::uint64_t* accesses_by_level) {
     Device::Read* const reads = reads_.data();
-    std::fill(waiting_.begin(), waiting_.end(), 0);
+    Device::Read** const ends = ends_.data();
+    for (std::size_t i = 0; i < device_count_; ++i) ends[i] = reads + i * reads_each;
     for (std::size_t k = 0; k < count; ++k) {
       const Place place = place_of(std::uint64_t{requests[k] >> 1U} << 6U);
-      const std::size_t at = place.device * reads_each + waiting_[place.device]++;
-      reads[at] = {static_cast<std::uint32_t>(place.address >> 6U), static_cast<std::uint32_t>(k)};
+      *ends[place.device]++ = {static_cast<std::uint32_t>(place.address >> 6U),
+                               static_cast<std::uint32_t>(k)};
     }
     const std::size_t caches = caches_.size();
     for (std::size_t i = 0; i < device_count_; ++i) {
-      dispatch<Device::ReadBatch>(Vector::isa, devices_[i], reads + i * reads_each,
-                                  std::size_t{waiting_[i]}, levels_.data(),
+      Device::Read* const begin = reads + i * reads_each;
+      dispatch<Device::ReadBatch>(Vector::isa, devices_[i], begin,
+                                  static_cast<std::size_t>(ends[i] - begin), levels_.data(),
                                   accesses_by_level + caches);
     }
     const Nanoseconds* const latencies = read_.data() + caches;
@@ -246,10 +251,10 @@ class Memory {
   std::uint64_t refresh_stalls_ = 0;
   std::uint64_t written_back_ = 0;
   std::array<std::vector<std::uint32_t>, 2> requests_;
-  // Scratch of fetch_batch: reads of each device, their number, and the level of each request.
+  // Scratch of fetch_batch: reads of each device, their end, and the level of each request.
   static constexpr std::size_t reads_each = max_batch + Blocks::prefetch_distance;
   std::vector<Device::Read> reads_;
-  std::vector<std::uint32_t> waiting_;
+  std::vector<Device::Read*> ends_;
   std::vector<std::uint8_t> levels_;
 };
 

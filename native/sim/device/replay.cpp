@@ -18,15 +18,16 @@ struct ReplayJob {
     while (!stream.empty()) {
       const std::size_t count = std::min(stream.size(), Memory::max_batch);
       std::uint32_t* requests = memory.requests();
-      std::uint64_t highest = 0;
+      std::uint64_t any = 0;
       for (std::size_t i = 0; i < count; ++i) {
-        highest = std::max(highest, stream[i] >> 7U);
+        any |= stream[i];
         requests[i] = static_cast<std::uint32_t>(stream[i] >> 7U << 1U | (stream[i] & 1U));
       }
-      if (highest >= max_blocks) {
+      const auto beyond = [](std::uint64_t word) { return word >> 7U >= max_blocks; };
+      if (beyond(any) && std::any_of(stream.begin(), stream.begin() + count, beyond)) {
         throw std::out_of_range("a simulated address is beyond 128 GiB: simulate a smaller region");
       }
-      memory.template batch<Vector>(count, replayed.accesses_by_level.data());
+      memory.template batch<Vector>(count, (any & 1U) != 0, replayed.accesses_by_level.data());
       stream = stream.subspan(count);
     }
     replayed.elapsed = memory.now() - before;

@@ -25,11 +25,13 @@ struct Scalar {
     while (at < count && (row[at] & ~1U) != tag) ++at;
     return at;
   }
-  // Positions in a row of `width` words that hold the block, as bits.
-  template <unsigned width>
+  // Positions in a row of `width` words that hold the block, as bits. `clean`: no word is dirty.
+  template <unsigned width, bool clean>
   static std::uint32_t matches(const std::uint32_t* row, std::uint32_t tag) {
     std::uint32_t found = 0;
-    for (unsigned at = 0; at < width; ++at) found |= ((row[at] & ~1U) == tag ? 1U : 0U) << at;
+    for (unsigned at = 0; at < width; ++at) {
+      found |= ((clean ? row[at] : row[at] & ~1U) == tag ? 1U : 0U) << at;
+    }
     return found;
   }
 };
@@ -42,16 +44,14 @@ struct Scalar {
 struct Avx2 {
   static constexpr Isa isa = Isa::avx2;
 
+  template <bool clean = false>
   NEARFAR_AVX2 static __m256i compared(const std::uint32_t* words, std::uint32_t tag) {
     const __m256i held = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
-    const __m256i tags = _mm256_andnot_si256(_mm256_set1_epi32(1), held);
+    const __m256i tags = clean ? held : _mm256_andnot_si256(_mm256_set1_epi32(1), held);
     return _mm256_cmpeq_epi32(tags, _mm256_set1_epi32(static_cast<int>(tag)));
   }
   NEARFAR_AVX2 static std::uint32_t bits(__m256i same) {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(same)));
-  }
-  NEARFAR_AVX2 static std::uint32_t equal(const std::uint32_t* words, std::uint32_t tag) {
-    return bits(compared(words, tag));
   }
   // Rows are padded with empty words to a multiple of 16.
   NEARFAR_AVX2 static unsigned find(const std::uint32_t* row, unsigned count, std::uint32_t tag) {
@@ -69,19 +69,22 @@ struct Avx2 {
       return at + static_cast<unsigned>(std::countr_zero(same));
     }
     for (; at < count; at += 8) {
-      const std::uint32_t same = equal(row + at, tag);
+      const std::uint32_t same = bits(compared(row + at, tag));
       if (same != 0) return at + static_cast<unsigned>(std::countr_zero(same));
     }
     return count;
   }
-  template <unsigned width>
+  template <unsigned width, bool clean>
   NEARFAR_AVX2 static std::uint32_t matches(const std::uint32_t* row, std::uint32_t tag) {
     if constexpr (width == 4) {
-      return Scalar::matches<width>(row, tag);
+      return Scalar::matches<width, clean>(row, tag);
     } else if constexpr (width == 8) {
-      return equal(row, tag);
+      return bits(compared<clean>(row, tag));
     } else {
-      return equal(row, tag) | equal(row + 8, tag) << 8U;
+      const __m256i first = compared<clean>(row, tag);
+      const __m256i second = compared<clean>(row + 8, tag);
+      if (bits(_mm256_or_si256(first, second)) == 0) return 0;
+      return bits(first) | bits(second) << 8U;
     }
   }
 };
@@ -89,8 +92,9 @@ struct Avx2 {
 struct Avx512 {
   static constexpr Isa isa = Isa::avx512;
 
+  template <bool clean = false>
   NEARFAR_AVX512 static std::uint32_t equal(__m512i held, std::uint32_t tag) {
-    const __m512i tags = _mm512_andnot_si512(_mm512_set1_epi32(1), held);
+    const __m512i tags = clean ? held : _mm512_andnot_si512(_mm512_set1_epi32(1), held);
     return _mm512_cmpeq_epi32_mask(tags, _mm512_set1_epi32(static_cast<int>(tag)));
   }
   NEARFAR_AVX512 static unsigned find(const std::uint32_t* row, unsigned count, std::uint32_t tag) {
@@ -107,12 +111,12 @@ struct Avx512 {
     }
     return count;
   }
-  template <unsigned width>
+  template <unsigned width, bool clean>
   NEARFAR_AVX512 static std::uint32_t matches(const std::uint32_t* row, std::uint32_t tag) {
     if constexpr (width == 16) {
-      return equal(_mm512_loadu_si512(row), tag);
+      return equal<clean>(_mm512_loadu_si512(row), tag);
     } else {
-      return Avx2::matches<width>(row, tag);
+      return Avx2::matches<width, clean>(row, tag);
     }
   }
 };
