@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,14 @@ MAX_STOLEN_SHARE = 0.02
 latencies must be right to 3 %. A tick of 10 ms in a sample of 20 ms is far more."""
 
 
+def _open(path: Path) -> int:
+    """Return a descriptor, or -1 if the file cannot be read."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
 class StolenTime:
     """Stolen time of some CPUs, from /proc/stat; read only on virtual machines, as it is slow."""
 
@@ -29,12 +38,14 @@ class StolenTime:
         root: Path = Path("/"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stat = root / "proc/stat"
         self._names = {f"cpu{cpu}".encode() for cpu in cpus}
         # Longer than the lines of all CPUs up to the last; the rest of the file is long.
         self._head_bytes = 256 * (max(cpus, default=0) + 2)
         # "none" is a real machine; an unknown one may be virtual.
-        self._watched = read_virtualisation(Tree(root)) != "none"
+        watched = read_virtualisation(Tree(root)) != "none"
+        self._file = _open(root / "proc/stat") if watched else -1
+        if self._file >= 0:
+            weakref.finalize(self, os.close, self._file)
         self._clock = clock
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
         self._last = self._read()
@@ -51,11 +62,12 @@ class StolenTime:
     def _read(self) -> dict[bytes, int]:
         """Return stolen ticks by CPU; CPUs that the kernel does not report are left out."""
         ticks: dict[bytes, int] = {}
-        if not self._watched:
+        if self._file < 0:
             return ticks
+        # The file stays open: a sample leaves caches cold, so that to open it takes longer than to
+        # read it.
         try:
-            with self._stat.open("rb", buffering=0) as stat:
-                head = stat.read(self._head_bytes)
+            head = os.pread(self._file, self._head_bytes, 0)
             for line in head.splitlines():
                 if not line.startswith(b"cpu"):
                     break
