@@ -117,11 +117,11 @@ def test_two_kernels_are_predicted_and_measured(
 @needs_two_cores
 def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> None:
     output, store = tmp_path / "report.json", tmp_path / "store.jsonl"
-    command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "8MiB"]
+    command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "4MiB"]
     command += ["--far", "dram,pages=4k,load=store", "--rounds", "2"]
     command += ["-o", str(output), "--learn", "--store", str(store)]
     process = subprocess.Popen(
-        [*command, "--only", "gather,gups,triad"],
+        [*command, "--only", "gather,gups"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -136,7 +136,7 @@ def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> 
     assert b"Interrupted" in out
     report = load(output, ValidationReport)
     assert report.ended == "interrupted"
-    assert 1 <= len(report.results) < 3
+    assert len(report.results) == 1
     _check_what_was_measured(report)
     assert len(store.read_bytes().splitlines()) == len(report.results)
     assert not _leftovers(tmp_path)
