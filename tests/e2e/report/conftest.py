@@ -66,6 +66,16 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Opened]]:
     """Open a file with the screen's `width` and `color_scheme`."""
+    yield from _opening(browser)
+
+
+@pytest.fixture(scope="module")
+def open_kept(browser: Any) -> Iterator[Callable[..., Opened]]:
+    """Open a file as `open_page` does, for all tests of a module: it takes 2 s of CPU time."""
+    yield from _opening(browser)
+
+
+def _opening(browser: Any) -> Iterator[Callable[..., Opened]]:
     opened: list[Any] = []
 
     def open_one(

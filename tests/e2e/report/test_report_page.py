@@ -35,6 +35,12 @@ def made(profile: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     return path, json.loads(to_json(data))
 
 
+@pytest.fixture(scope="module")
+def kept(made: Any, open_kept: Callable[..., Any]) -> Any:
+    """Return a page for tests that set all they look at, or look at what no control changes."""
+    return open_kept(made[0]).page
+
+
 def shown(page: Any, name: str) -> float:
     return float(page.get_attribute(f"#{name}", "data-value"))
 
@@ -74,19 +80,14 @@ def test_opens_without_errors_or_requests(made: Any, open_page: Callable[..., An
     assert opened.requests == [path.as_uri()]
 
 
-def test_embedded_data_is_the_json(made: Any, open_page: Callable[..., Any]) -> None:
-    path, data = made
-    page = open_page(path).page
-    assert json.loads(page.text_content("#report-data")) == data
+def test_embedded_data_is_the_json(made: Any, kept: Any) -> None:
+    assert json.loads(kept.text_content("#report-data")) == made[1]
 
 
 @pytest.mark.parametrize("memory", FARS)
 @pytest.mark.parametrize("phase", ["total", "get"])
-def test_slider_shows_the_frontier(
-    made: Any, open_page: Callable[..., Any], memory: str, phase: str
-) -> None:
-    path, data = made
-    page = open_page(path).page
+def test_slider_shows_the_frontier(made: Any, kept: Any, memory: str, phase: str) -> None:
+    data, page = made[1], kept
     page.select_option("#memory", memory)
     page.select_option("#phase", phase)
     curve = frontier(data, memory, phase)
@@ -301,9 +302,8 @@ def test_dark_mode_is_dark(made: Any, open_page: Callable[..., Any], tmp_path: P
     assert light.screenshot() != dark.screenshot()
 
 
-def test_every_figure_has_a_caption(made: Any, open_page: Callable[..., Any]) -> None:
-    page = open_page(made[0]).page
-    captions = page.eval_on_selector_all(
+def test_every_figure_has_a_caption(kept: Any) -> None:
+    captions = kept.eval_on_selector_all(
         "figure", "all => all.map((f) => f.querySelector('figcaption')?.textContent.length ?? 0)"
     )
     assert len(captions) >= 7
