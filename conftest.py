@@ -66,11 +66,12 @@ def _longest_first(items: list[pytest.Item]) -> None:
     """Begin with the longest files, and put those that measure this machine far apart.
 
     Workers take whole files: one would be alone at the end, and two that measure at once share the
-    CPU that measuring is pinned to, while the other is idle.
+    CPU that measuring is pinned to, while the other is idle. The first two files do not need
+    the whole path: one worker would wait while the other makes it.
     """
-    first = "e2e/test_"
+    first = ("e2e/test_try", "e2e/test_", "companions/studies/")
     measuring = ("test_core.py", "_native", "_real", "measure_verb", "validate_verb", "bench_verb")
-    items.sort(key=lambda item: first not in item.nodeid.partition("::")[0])
+    items.sort(key=lambda item: [part not in item.nodeid.partition("::")[0] for part in first])
     files = list(dict.fromkeys(item.path for item in items))
     apart = [file for file in files if any(part in file.as_posix() for part in measuring)]
     place = {file: float(at) for at, file in enumerate(files)}
