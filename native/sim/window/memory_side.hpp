@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -12,52 +13,92 @@
 
 namespace nearfar::sim {
 
+// Returns the number of the slot that holds a time, which is in slots and not negative. A signed
+// conversion is one instruction, an unsigned one is several.
+inline std::size_t slot_of(Cycles time) {
+  return static_cast<std::size_t>(static_cast<std::int64_t>(time));
+}
+
 // The core's miss buffers. Requests are simulated in program order, so their times are not
 // monotonic and gaps are filled later.
 class MissBuffers {
  public:
-  explicit MissBuffers(std::uint32_t count) : count_(std::clamp(count, 1u, max_in_flight)) {}
+  explicit MissBuffers(std::uint32_t count)
+      : count_(static_cast<std::uint8_t>(std::clamp(count, 1u, max_in_flight))) {
+    in_use_.reserve(reserved);
+  }
   // Returns the time, `requested` or later, at which a buffer is free.
   Cycles free(Cycles requested) {
     const std::size_t first = at(requested);
     if (first >= in_use_.size() || in_use_[first] < count_) return requested;
     // Full slots stay full, so the known full range is skipped at once.
     const bool known = full_begin_ <= first && first < full_end_;
-    std::size_t slot = known ? full_end_ : first;
-    while (slot < in_use_.size() && in_use_[slot] >= count_) ++slot;
     if (!known) full_begin_ = first;
-    full_end_ = slot;
-    return static_cast<Cycles>(slot) * width;
+    full_end_ = not_full_from(known ? full_end_ : first);
+    return static_cast<Cycles>(static_cast<std::int64_t>(full_end_)) * width;
   }
   unsigned in_use(Cycles time) const {
     const std::size_t slot = at(time);
     return slot < in_use_.size() ? in_use_[slot] : 0;
   }
   void occupy(Cycles begin, Cycles end) {
-    const std::size_t last = std::max(at(begin) + 1, at(end));
-    if (last > in_use_.size()) in_use_.resize(2 * last, 0);
+    const std::size_t first = at(begin);
+    const std::size_t last = std::max(first + 1, at(end));
+    // Vectors begin at multiples of their length: a load that spans two earlier stores would wait.
+    std::size_t slot = first / each * each;
+    if (last + each > in_use_.size()) in_use_.resize(2 * (last / each + 1) * each, 0);
     std::uint8_t* const slots = in_use_.data();
-    std::size_t slot = at(begin);
-    for (; slot + sizeof(Slots) <= last; slot += sizeof(Slots)) {
-      Slots in_use;
-      std::memcpy(&in_use, slots + slot, sizeof in_use);
-      // A comparison gives -1 where it holds.
-      in_use -= (Slots)(in_use != UINT8_MAX);
-      std::memcpy(slots + slot, &in_use, sizeof in_use);
+    Slots ones = ones_at(each - (first - slot));
+    for (; slot + each < last; slot += each) {
+      add(slots + slot, ones);
+      ones = ones_at(each);
     }
-    for (; slot < last; ++slot) {
-      slots[slot] = static_cast<std::uint8_t>(slots[slot] + (slots[slot] < UINT8_MAX ? 1 : 0));
-    }
+    add(slots + slot, ones & ones_at(2 * each - (last - slot)));
   }
 
  private:
   // At -O2 compilers vectorise no loop of unknown length by themselves.
   using Slots = std::uint8_t __attribute__((vector_size(16)));
+  using Halves = std::uint64_t __attribute__((vector_size(16)));
+  static constexpr std::size_t reserved = 8192;
   static constexpr Cycles width = 4;
+  static constexpr std::size_t each = sizeof(Slots);
+  // Returns 16 bytes of 16 zeros, 16 ones and 16 zeros, from `from` on.
+  static Slots ones_at(std::size_t from) {
+    static constexpr auto bytes = [] {
+      std::array<std::uint8_t, 3 * each> made{};
+      for (std::size_t i = each; i < 2 * each; ++i) made[i] = 1;
+      return made;
+    }();
+    Slots ones;
+    std::memcpy(&ones, bytes.data() + from, sizeof ones);
+    return ones;
+  }
+  // Adds `ones` to 16 slots; a full byte stays.
+  static void add(std::uint8_t* slots, Slots ones) {
+    Slots in_use;
+    std::memcpy(&in_use, slots, sizeof in_use);
+    const Slots sum = in_use + ones;
+    in_use = sum > in_use ? sum : in_use;
+    std::memcpy(slots, &in_use, sizeof in_use);
+  }
+  // Returns the first slot from `slot` on, which is in use, that is not full. The last slots are
+  // free, because a vector is added to fewer than there are.
+  [[nodiscard]] std::size_t not_full_from(std::size_t slot) const {
+    std::size_t begin = slot / each * each;
+    Slots wanted = ones_at(each - (slot - begin));
+    for (; begin < in_use_.size(); begin += each, wanted = ones_at(each)) {
+      Slots in_use;
+      std::memcpy(&in_use, in_use_.data() + begin, sizeof in_use);
+      const auto free = (Halves)((Slots)(in_use < count_) & wanted);
+      if (free[0] != 0) return begin + static_cast<unsigned>(std::countr_zero(free[0])) / 8;
+      if (free[1] != 0) return begin + 8 + static_cast<unsigned>(std::countr_zero(free[1])) / 8;
+    }
+    return begin;
+  }
+  static std::size_t at(Cycles time) { return slot_of(time / width); }
 
-  static std::size_t at(Cycles time) { return static_cast<std::size_t>(time / width); }
-
-  unsigned count_;
+  std::uint8_t count_;
   std::vector<std::uint8_t> in_use_;
   std::size_t full_begin_ = 0;
   std::size_t full_end_ = 0;
@@ -68,15 +109,16 @@ class Bus {
  public:
   // Returns the time at which a line that starts at `from` has crossed the bus.
   Cycles carry(Cycles from, Cycles takes) {
-    auto slot = static_cast<std::size_t>(from / width);
+    std::size_t slot = slot_of(from / width);
     for (Cycles left = takes;; ++slot) {
       if (slot >= used_.size()) used_.resize(2 * slot + 1, 0);
-      const Cycles part = std::min(left, width - used_[slot]);
+      const Cycles part = earlier(left, width - used_[slot]);
       used_[slot] += part;
       left -= part;
       if (left <= 0) break;
     }
-    return std::max(from + takes, static_cast<Cycles>(slot) * width + used_[slot]);
+    return later(from + takes,
+                 static_cast<Cycles>(static_cast<std::int64_t>(slot)) * width + used_[slot]);
   }
 
  private:
@@ -96,8 +138,8 @@ class MemorySide {
     const Cycles begin = miss_buffers_.free(requested);
     const unsigned in_flight =
         in_sequence ? 1 : std::min(miss_buffers_.in_use(begin) + 1, max_in_flight);
-    const Cycles arrival = std::max(begin + medium_.latency[in_flight],
-                                    on_bus(begin) - medium_.line + medium_.latency[1]);
+    const Cycles arrival = later(begin + medium_.latency[in_flight],
+                                 on_bus(begin) - medium_.line + medium_.latency[1]);
     miss_buffers_.occupy(begin, arrival);
     return arrival;
   }
@@ -144,6 +186,7 @@ class Streams {
 
   Streams() {
     for (Lines& lines : continuing_) lines.fill(no_line);
+    alike_[no_line % alike_.size()] = 3 * count;
     for (std::uint32_t at = 0; at < count; ++at) {
       older_[at] = at - 1;
       newer_[at] = at + 1;
@@ -159,10 +202,10 @@ class Streams {
     const std::uint32_t step = stream.length == 0 ? 0 : line - continuing_[same][at];
     if (stream.length != 0 && step == 0) return stream;
     ++stream.length;
-    continuing_[same][at] = line;
     // The second line decides the direction.
-    continuing_[up][at] = line + (step == 0 ? 1 : step);
-    continuing_[down][at] = line + (step == 0 ? -1 : step);
+    continue_at(same, at, line);
+    continue_at(up, at, line + (step == 0 ? 1 : step));
+    continue_at(down, at, line + (step == 0 ? -1 : step));
     return stream;
   }
 
@@ -176,6 +219,7 @@ class Streams {
   // Returns the first stream that `line` continues; `count` if there is none, as for most lines of
   // random accesses. Without branches on a stream, the search is vectorised.
   [[nodiscard]] std::uint32_t continued_by(std::uint32_t line) const {
+    if (alike_[line % alike_.size()] == 0) return count;
     std::uint32_t any = 0;
     for (std::uint32_t at = 0; at < count; ++at) any |= continues(at, line);
     if (any == 0) return count;
@@ -186,6 +230,12 @@ class Streams {
   [[nodiscard]] std::uint32_t continues(std::uint32_t at, std::uint32_t line) const {
     return (continuing_[same][at] == line ? 1U : 0U) | (continuing_[up][at] == line ? 1U : 0U) |
            (continuing_[down][at] == line ? 1U : 0U);
+  }
+  void continue_at(Which which, std::uint32_t at, std::uint32_t line) {
+    std::uint32_t& held = continuing_[which][at];
+    --alike_[held % alike_.size()];
+    ++alike_[line % alike_.size()];
+    held = line;
   }
   // Returns the stream that was not used for longest, emptied.
   [[nodiscard]] std::uint32_t begin() {
@@ -206,6 +256,8 @@ class Streams {
 
   std::array<Stream, count> streams_;
   std::array<Lines, 3> continuing_;  // lines that continue each stream
+  // Their number by the low bits of the line, so that most searches are left out.
+  std::array<std::uint8_t, 2048> alike_{};
   // By recency of use. The ends' outer neighbours are not read.
   Lines older_;
   Lines newer_;

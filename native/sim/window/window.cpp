@@ -14,30 +14,70 @@ constexpr double warm_up_share = 0.1;
 // Times of the last retired instructions or drained stores, as many as the buffer's length.
 class History {
  public:
-  explicit History(std::uint32_t length) : times_(std::max(length, 1u), 0.0) {}
+  explicit History(std::uint32_t length)
+      : times_(std::max(length, 1u), 0.0), next_(times_.data()), end_(next_ + times_.size()) {}
   // Time that was pushed `length` pushes ago.
-  Cycles oldest() const { return times_[next_]; }
+  Cycles oldest() const { return *next_; }
   void push(Cycles time) {
-    times_[next_] = time;
-    next_ = next_ + 1 == times_.size() ? 0 : next_ + 1;
+    *next_ = time;
+    if (++next_ == end_) next_ = times_.data();
   }
 
  private:
   std::vector<Cycles> times_;
-  std::size_t next_ = 0;
+  Cycles* next_;
+  Cycles* end_;
+};
+
+// An instruction on this core. Its registers are numbers of Rows::registers: those of its address
+// from `begin` on, then its other inputs, then its results.
+struct Row {
+  std::uint32_t begin;
+  std::uint32_t address_end;
+  std::uint32_t uses_end;
+  std::uint32_t defs_end;
+  std::uint32_t entries;  // of the window
+  Cycles takes;           // to enter, or to retire
+  Cycles computes;
+};
+
+// The instructions of a trace, each with all that a step needs side by side.
+struct Rows {
+  Rows(const Code& code, const Core& core) {
+    rows.reserve(code.cycles.size());
+    const auto add = [&](const RegisterLists& lists, std::size_t row) {
+      registers.insert(registers.end(), lists.values.begin() + lists.begins[row],
+                       lists.values.begin() + lists.begins[row + 1]);
+      return static_cast<std::uint32_t>(registers.size());
+    };
+    for (std::size_t i = 0; i < code.cycles.size(); ++i) {
+      const Cycles cycles = code.cycles[i];
+      Row row{};
+      row.begin = static_cast<std::uint32_t>(registers.size());
+      row.address_end = add(code.address, i);
+      row.uses_end = add(code.uses, i);
+      row.defs_end = add(code.defs, i);
+      row.entries = code.computing[i] != 0 ? core.computing : 1;
+      row.takes = row.entries / core.width;
+      row.computes = cycles > 1 ? 1 + core.arithmetic * (cycles - 1) : cycles;
+      rows.push_back(row);
+    }
+  }
+
+  std::vector<Row> rows;
+  std::vector<Register> registers;
 };
 
 class Simulation {
  public:
-  Simulation(const Trace& trace, const Core& core, const Medium& near, const Medium& far,
-             std::vector<Cycles>& arrivals)
+  Simulation(const Trace& trace, const Rows& rows, const Core& core, const Medium& near,
+             const Medium& far, std::vector<Cycles>& arrivals)
       : trace_(trace),
+        rows_(rows),
         core_(core),
         near_(near, core.miss_buffers),
         far_(far, core.miss_buffers),
-        retired_(core.window),
         drained_(core.store_buffer),
-        takes_{1 / core.width, core.computing / core.width},
         arrivals_(arrivals) {}
 
   void run(const Burst& burst, const Served* served, WindowResult& result) {
@@ -48,52 +88,61 @@ class Simulation {
     Cycles begin_cycle = -1;
     std::uint32_t begin_instruction = 0;
     stored_.assign(burst.accesses.size(), 0);
+    // Where a local variable holds them, no store of another time makes them be loaded again.
+    Cycles entered = 0;
+    Cycles retire = 0;
+    Cycles fetch_from = 0;
+    History retired(core_.window);
+    const Access* const accesses = burst.accesses.data();
+    const auto instruction_of = [&](std::size_t at) {
+      return at < burst.accesses.size() ? accesses[at].instruction : UINT32_MAX;
+    };
+    std::uint32_t next = instruction_of(0);
     for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
       const Block& block = trace_.blocks[burst.blocks[i]];
-      for (std::uint32_t row = block.first; row < block.first + block.count; ++row, ++instruction) {
-        const bool computing = trace_.code.computing[row] != 0;
-        enter(computing);
-        const Cycles requested = ready(trace_.code.address, row);
-        const Cycles inputs = std::max(requested, ready(trace_.code.uses, row));
+      const Row* const end = rows_.rows.data() + block.first + block.count;
+      Cycles completed = 0;
+      for (const Row* row = end - block.count; row < end; ++row, ++instruction) {
+        entered = later(later(entered + row->takes, retired.oldest()), fetch_from);
+        const Cycles requested = ready(row->begin, row->address_end, entered + 1);
+        const Cycles inputs = ready(row->address_end, row->uses_end, requested);
         Cycles loaded = 0;
         std::size_t store = none;
-        for (; access < burst.accesses.size() && burst.accesses[access].instruction == instruction;
-             ++access) {
-          const Access& memory_access = burst.accesses[access];
+        for (; next == instruction; next = instruction_of(++access)) {
+          const Access& memory_access = accesses[access];
           if (access == counted_from) {
-            begin_cycle = retire_;
+            begin_cycle = retire;
             begin_instruction = instruction;
             counting_ = true;
           }
           if (memory_access.store) {
             store = access;
           } else if (memory_access.stored_by != 0) {
-            const Cycles arrival = std::max(requested, stored_[memory_access.stored_by - 1]);
-            loaded = std::max(loaded, arrival + core_.first_level);
+            const Cycles arrival = later(requested, stored_[memory_access.stored_by - 1]);
+            loaded = later(loaded, arrival + core_.first_level);
           } else {
-            loaded =
-                std::max(loaded, arrive(memory_access.line, served[access], requested, result));
+            loaded = later(loaded, arrive(memory_access.line, served[access], requested, result));
           }
         }
-        const Cycles completed = std::max(inputs, loaded) + compute_cycles(row);
-        for (std::uint32_t d = trace_.code.defs.begins[row]; d < trace_.code.defs.begins[row + 1];
-             ++d) {
-          registers_[trace_.code.defs.values[d]] = completed;
+        completed = later(inputs, loaded) + row->computes;
+        for (std::uint32_t d = row->uses_end; d < row->defs_end; ++d) {
+          registers_[rows_.registers[d]] = completed;
         }
-        leave(completed, computing);
+        retire = later(retire + row->takes, completed);
+        retired.push(retire);
+        for (std::uint32_t entry = 1; entry < row->entries; ++entry) retired.push(retire);
         if (store != none) {
           stored_[store] = completed;
-          drain(burst.accesses[store].line, served[store], result);
+          entered = drain(accesses[store].line, served[store], entered, retire, result);
         }
-        const bool last = row + 1 == block.first + block.count;
-        if (last && burst.mispredicted[i]) {
-          fetch_from_ = std::max(fetch_from_, completed + core_.mispredicted);
-          if (counting_) ++result.mispredictions;
-        }
+      }
+      if (burst.mispredicted[i]) {
+        fetch_from = later(fetch_from, completed + core_.mispredicted);
+        if (counting_) ++result.mispredictions;
       }
     }
     if (begin_cycle >= 0) {
-      result.cycles += retire_ - begin_cycle;
+      result.cycles += retire - begin_cycle;
       result.instructions += instruction - begin_instruction;
     }
     for (const Access& touched : burst.accesses) arrivals_[touched.line] = unknown;
@@ -104,38 +153,26 @@ class Simulation {
  private:
   static constexpr std::size_t none = SIZE_MAX;
 
-  Cycles compute_cycles(std::uint32_t row) const {
-    const Cycles cycles = trace_.code.cycles[row];
-    return cycles > 1 ? 1 + core_.arithmetic * (cycles - 1) : cycles;
-  }
-
-  void enter(bool computing) {
-    entered_ = std::max({entered_ + takes_[computing], retired_.oldest(), fetch_from_});
-  }
-
-  void leave(Cycles completed, bool computing) {
-    retire_ = std::max(retire_ + takes_[computing], completed);
-    const std::uint32_t entries = computing ? core_.computing : 1;
-    for (std::uint32_t i = 0; i < entries; ++i) retired_.push(retire_);
-  }
-
-  Cycles ready(const RegisterLists& lists, std::uint32_t row) const {
-    Cycles at = entered_ + 1;
-    for (std::uint32_t i = lists.begins[row]; i < lists.begins[row + 1]; ++i) {
-      at = std::max(at, registers_[lists.values[i]]);
+  // Returns the time, `from` or later, at which registers [begin, end) of the rows are ready.
+  Cycles ready(std::uint32_t begin, std::uint32_t end, Cycles from) const {
+    for (std::uint32_t i = begin; i < end; ++i) {
+      from = later(from, registers_[rows_.registers[i]]);
     }
-    return at;
+    return from;
   }
 
   // A store retires at once and waits for its line in the store buffer; a full buffer stops the
-  // entry of instructions. Consecutive stores to a line share one entry.
-  void drain(std::uint32_t line, Served from, WindowResult& result) {
-    if (line == drained_line_) return;
+  // entry of instructions. Consecutive stores to a line share one entry. Returns the time of the
+  // last entry, `entered` or later.
+  Cycles drain(std::uint32_t line, Served from, Cycles entered, Cycles retire,
+               WindowResult& result) {
+    if (line == drained_line_) return entered;
     drained_line_ = line;
-    entered_ = std::max(entered_, drained_.oldest());
-    const Cycles arrival = arrive(line, from, retire_, result) - core_.first_level;
-    drain_ = std::max(drain_, arrival);
+    const Cycles room = later(entered, drained_.oldest());
+    const Cycles arrival = arrive(line, from, retire, result) - core_.first_level;
+    drain_ = later(drain_, arrival);
     drained_.push(drain_);
+    return room;
   }
 
   Cycles arrive(std::uint32_t line, Served from, Cycles requested, WindowResult& result) {
@@ -143,21 +180,14 @@ class Simulation {
     Cycles& arrival = arrivals_[line];
     if (arrival != unknown) {
       const Cycles hit = requested + (first_level ? core_.first_level : core_.second_level);
-      return std::max(hit, arrival);
+      return later(hit, arrival);
     }
     if (counting_) ++result.served[static_cast<std::size_t>(from)];
-    switch (from) {
-      case Served::private_cache:
-      case Served::last_level:
-        arrival = requested + (from == Served::last_level ? core_.last_level : core_.second_level);
-        record_in_stream(line, requested);
-        break;
-      case Served::near:
-        arrival = fetch(near_, line, requested, result);
-        break;
-      case Served::far:
-        arrival = fetch(far_, line, requested, result);
-        break;
+    if (from == Served::private_cache || from == Served::last_level) {
+      arrival = requested + (from == Served::last_level ? core_.last_level : core_.second_level);
+      record_in_stream(line, requested);
+    } else {
+      arrival = fetch(from == Served::near ? near_ : far_, line, requested, result);
     }
     return arrival;
   }
@@ -189,22 +219,18 @@ class Simulation {
   }
 
   const Trace& trace_;
+  const Rows& rows_;
   const Core& core_;
   MemorySide near_;
   MemorySide far_;
-  History retired_;
   History drained_;
-  std::array<Cycles, 2> takes_;    // to enter, or to retire: a plain instruction, a computing one
   std::vector<Cycles> stored_;     // per store: when its value is ready
   std::vector<Cycles>& arrivals_;  // per line: its arrival; unknown: not touched
   std::array<Cycles, max_registers> registers_{};
   FirstLevel cache_;
   Streams streams_;
-  Cycles entered_ = 0;
-  Cycles retire_ = 0;
   Cycles drain_ = 0;
   std::uint32_t drained_line_ = UINT32_MAX;
-  Cycles fetch_from_ = 0;
   bool counting_ = false;
 };
 
@@ -214,9 +240,10 @@ WindowResult run_window(const Trace& trace, const std::vector<Served>& served, c
                         const Medium& near, const Medium& far) {
   WindowResult result;
   std::size_t begin = 0;
+  const Rows rows(trace.code, core);
   std::vector<Cycles> arrivals(trace.lines, Simulation::unknown);
   for (const Burst& burst : trace.bursts) {
-    Simulation(trace, core, near, far, arrivals).run(burst, served.data() + begin, result);
+    Simulation(trace, rows, core, near, far, arrivals).run(burst, served.data() + begin, result);
     begin += burst.accesses.size();
   }
   return result;

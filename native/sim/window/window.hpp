@@ -17,6 +17,10 @@ namespace nearfar::sim {
 // Core cycles.
 using Cycles = double;
 
+// Compiled without branches, as std::max of a list is not.
+inline Cycles later(Cycles a, Cycles b) { return a > b ? a : b; }
+inline Cycles earlier(Cycles a, Cycles b) { return a < b ? a : b; }
+
 // Length of a latency curve.
 inline constexpr unsigned max_in_flight = 64;
 
