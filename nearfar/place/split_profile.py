@@ -21,8 +21,8 @@ from nearfar.documents.workload import (
 from nearfar.place.split_traffic import (
     HotCold,
     PartTraffic,
+    RemainingMisses,
     Visits,
-    scaled_curve,
     split_traffic,
 )
 from nearfar.predict.interval import perturbations
@@ -90,7 +90,7 @@ def _phase(
             rows.append(row)
             continue
         accesses = split.use.phases[phase.name]
-        curve = scaled_curve(row, workload.curve_bytes, workload.cache.size_bytes)
+        curve = RemainingMisses(row, workload.curve_bytes, workload.cache.size_bytes)
         parts = split_traffic(split, row, accesses, curve, visits)
         before = row.traffic.misses()
         for at, part in zip((row.object, cold), parts, strict=True):

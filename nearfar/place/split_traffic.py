@@ -1,13 +1,15 @@
 """Traffic of an object whose elements are split into a hot and a cold part.
 
 A line holds more hot parts than whole elements. So reads in sequence fetch fewer lines, and a cache
-holds more elements: the object's own miss curve gives the misses that remain. A visit that touches
+holds more elements: the object's own miss curve gives the misses that remain of all accesses, in
+sequence or not. A visit that touches
 the cold part fetches a line more, unless the cache holds the element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +21,8 @@ from nearfar.documents.workload import ObjectTraffic
 from nearfar.place.type_use import Access, TypeUse, block_bytes, extent, lines_of
 
 POINTER_BYTES = 8
+CURVE_STEP = 1.5
+"""Largest ratio of neighbouring sizes of a miss curve: a sequence's step is known up to that."""
 
 AccessKey = tuple[tuple[str, int], tuple[int, ...], str]
 """Visit, offsets of the fields, and access class with operation, which identify an access."""
@@ -27,7 +31,7 @@ Visits = Literal["value", "few", "many"]
 """Assumption about visits of the cold part, as counts do not show which accesses share a visit.
 
 value: likely; a field that is not always touched counts in half of the visits
-few: only fields that every visit touches count
+few: only fields that every visit touches count; a sequence fits into the cache if its curve allows
 many: every access to the cold part is a visit of its own
 """
 
@@ -89,13 +93,12 @@ def split_traffic(
     split: HotCold,
     row: ObjectTraffic,
     accesses: Sequence[Access],
-    curve: Callable[[float], float],
+    curve: RemainingMisses,
     visits: Visits,
 ) -> tuple[PartTraffic, PartTraffic]:
     """Return the traffic of the hot part and of the cold part in one phase.
 
-    `accesses` are those that the profile lists for the object `row`. `curve` gives the object's
-    misses in a cache that is this many times as large, relative to the present one.
+    `accesses` are those that the profile lists for the object `row`.
     """
     misses = row.traffic.misses()
     sequential = row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
@@ -113,7 +116,9 @@ def split_traffic(
         if split.hot_fields(access):
             # Each element takes fewer lines than before, so the cache holds more elements.
             larger = whole_lines / max(hot_lines + cold_shares[access.visit], 1e-9)
-            share = _hot_lines_share(split, access, in_sequence, curve(larger))
+            sure = larger if visits == "few" else larger / CURVE_STEP
+            remaining = curve.at(larger), curve.at_most(sure)
+            share = _hot_lines_share(split, access, in_sequence, remaining, curve.at(math.inf))
             hot_part.add(access, access.misses * share)
         count, missing_share = cold_visits.get(_key(access), (0.0, 0.0))
         if count:
@@ -128,19 +133,30 @@ def split_traffic(
 
 
 def _hot_lines_share(
-    split: HotCold, access: Access, in_sequence: float, misses_share: float
+    split: HotCold,
+    access: Access,
+    in_sequence: float,
+    remaining: tuple[float, float],
+    first: float,
 ) -> float:
     """Return the ratio of lines that an access fetches of hot parts to those before the split.
 
-    `in_sequence` is the share of the access's misses in sequence. `misses_share` is the share of
-    its other misses that remain.
+    `in_sequence` is the share of the access's misses in sequence, `remaining` the shares of other
+    misses and of those in sequence that remain because the cache holds more elements. `first` is
+    the share of first touches: neighbours share their lines in any order, as far as the cache keeps
+    them.
     """
     before = lines_of(extent(access.fields))
     after = lines_of(min(extent(split.hot_fields(access)), split.hot_bytes))
     denser = _lines_in_sequence(split.strides[0], after) / _lines_in_sequence(
         split.use.stride_bytes, before
     )
-    return in_sequence * denser + (1.0 - in_sequence) * misses_share * after / before
+    others, sequence = remaining
+    first = min(others, first)
+    kept = (1.0 - others) / (1.0 - first) if first < 1.0 else 0.0
+    shared = in_sequence * sequence + (1.0 - in_sequence) * kept * first
+    alone = (1.0 - in_sequence) * (others - kept * first)
+    return shared * denser + alone * after / before
 
 
 def _cold_elements(split: HotCold, access: Access, elements: float, in_sequence: float) -> float:
@@ -160,18 +176,30 @@ def _cold_lines_each(split: HotCold, fields: Sequence[TouchedField], in_sequence
     return in_sequence * _lines_in_sequence(stride, lines) + (1.0 - in_sequence) * lines
 
 
-def scaled_curve(
-    row: ObjectTraffic, curve_bytes: Sequence[float], cache_bytes: float
-) -> Callable[[float], float]:
-    """Return a function from a factor on the cache's size to the ratio of the object's misses."""
-    if row.curve is None or not curve_bytes:
-        return lambda factor: 1.0
-    sizes = np.log2(np.asarray(curve_bytes, dtype=float))
-    misses = np.asarray(row.curve.read) + np.asarray(row.curve.write)
-    here = float(np.interp(np.log2(cache_bytes), sizes, misses))
-    if here <= 0.0:
-        return lambda factor: 1.0
-    return lambda factor: float(np.interp(np.log2(cache_bytes * factor), sizes, misses)) / here
+class RemainingMisses:
+    """Ratio of an object's misses in a cache that is some times as large to those in this one."""
+
+    def __init__(
+        self, row: ObjectTraffic, curve_bytes: Sequence[float], cache_bytes: float
+    ) -> None:
+        """Without a curve of the object, all its misses remain in any cache."""
+        self._factors, self._ratios = np.ones(1), np.ones(1)
+        if row.curve is None or not curve_bytes:
+            return
+        factors = np.asarray(curve_bytes, dtype=float) / cache_bytes
+        misses = np.asarray(row.curve.read) + np.asarray(row.curve.write)
+        here = float(np.interp(0.0, np.log2(factors), misses))
+        if here > 0.0:
+            self._factors, self._ratios = factors, misses / here
+
+    def at(self, factor: float) -> float:
+        """Return the ratio with `factor` times the cache."""
+        return float(np.interp(np.log2(factor), np.log2(self._factors), self._ratios))
+
+    def at_most(self, factor: float) -> float:
+        """Return the ratio at the largest size of the curve that is not above this one."""
+        at = max(int(np.searchsorted(self._factors, factor, "right")) - 1, 0)
+        return min(1.0, float(self._ratios[at]))
 
 
 class _PartSums:

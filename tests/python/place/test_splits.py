@@ -16,10 +16,16 @@ from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.touched_field import TouchedField
-from nearfar.documents.workload import AccessClasses, InstructionTraffic, Traffic
+from nearfar.documents.workload import (
+    AccessClasses,
+    InstructionTraffic,
+    MissCurve,
+    ObjectTraffic,
+    Traffic,
+)
 from nearfar.native_files import native_folder
 from nearfar.place.split_profile import split_profile
-from nearfar.place.split_traffic import HotCold, split_traffic
+from nearfar.place.split_traffic import HotCold, RemainingMisses, Visits, split_traffic
 from nearfar.place.splits import propose_splits
 from nearfar.place.type_use import type_uses
 from nearfar.predict.field_effects import shares
@@ -76,10 +82,52 @@ def test_a_stream_over_hot_fields_fetches_as_many_lines_as_they_fill() -> None:
     (use,) = type_uses(profile)
     split = HotCold(use, (touched("key", 0),))
     row = profile.phases[0].objects[0]
-    hot, cold = split_traffic(split, row, use.phases["get"], lambda _: 1.0, "value")
+    hot, cold = split_traffic(split, row, use.phases["get"], RemainingMisses(row, [], 1.0), "value")
     assert hot.lines == pytest.approx(10 * ITEMS * 8 / 64)
     assert cold.lines == pytest.approx(1000.0 * (1 + 56 / 64))
     assert split.strides == (8, 120)
+
+
+CURVE_BYTES = [2.0**power for power in range(20, 30)]
+
+
+def remaining(row: ObjectTraffic, fits_bytes: float) -> RemainingMisses:
+    """Return the curve of an object that fits from a size on: then a tenth, first touches, misses.
+
+    The cache has 1 MiB.
+    """
+    misses = [row.traffic.misses() * (0.1 if size >= fits_bytes else 1.0) for size in CURVE_BYTES]
+    row.curve = MissCurve(read=misses, write=[0.0] * len(misses))
+    return RemainingMisses(row, CURVE_BYTES, 2.0**20)
+
+
+@pytest.mark.parametrize(
+    ("factor", "visits", "share"),
+    [(4, "value", 0.1), (8, "value", 1.0), (8, "few", 0.1), (8, "many", 1.0), (16, "few", 1.0)],
+)
+def test_a_stream_over_hot_fields_that_surely_fit_into_the_cache_misses_only_at_first(
+    factor: int, visits: Visits, share: float
+) -> None:
+    profile = made_up(payload_reads=0.0)
+    (use,) = type_uses(profile)
+    row, split = profile.phases[0].objects[0], HotCold(use, (touched("key", 0),))
+    hot, _ = split_traffic(split, row, use.phases["get"], remaining(row, factor << 20), visits)
+    assert hot.lines == pytest.approx(share * 10 * ITEMS * 8 / 64)
+
+
+@pytest.mark.parametrize(("factor", "lines"), [(8, 0.1 * 8 / 64), (16, 1.0)])
+def test_elements_touched_at_first_in_any_order_share_lines_that_the_cache_keeps(
+    factor: int, lines: float
+) -> None:
+    profile = made_up(payload_reads=0.0)
+    for instruction in profile.instructions:
+        instruction.access_class = "indirect"
+    traffic = profile.phases[0].objects[0].traffic
+    traffic.read_misses = AccessClasses(indirect=traffic.read_misses.total())
+    (use,) = type_uses(profile)
+    row, split = profile.phases[0].objects[0], HotCold(use, (touched("key", 0),))
+    hot, _ = split_traffic(split, row, use.phases["get"], remaining(row, factor << 20), "value")
+    assert hot.lines == pytest.approx(lines * 10 * ITEMS)
 
 
 def test_a_split_is_proposed_only_where_it_saves() -> None:
