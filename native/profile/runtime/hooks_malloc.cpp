@@ -9,6 +9,7 @@
 #include "profile/runtime/pending_access.h"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/stack_walk.hpp"
+#include "profile/runtime/usual_blocks.hpp"
 
 using nearfar::profile::active;
 using nearfar::profile::block_allocated;
@@ -26,15 +27,14 @@ using nearfar::profile::linked_block_freed;
 using nearfar::profile::max_slack;
 using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
+using nearfar::profile::report_and_free;
+using nearfar::profile::report_any_free;
+using nearfar::profile::reported;
 using nearfar::profile::runtime;
 using nearfar::profile::unmappable_block;
 namespace sim = nearfar::sim;
 
-namespace {
-
-// Not inlined, so that the fast paths need few registers.
-[[gnu::noinline]] void* attribute(void* block, Call call) {
-  if (block == nullptr) return block;
+void* nearfar::profile::report_any_allocation(void* block, Call call) {
   if (header_bytes == 0) {
     linked_block_allocated(block, block_size(block), call);
     return block;
@@ -49,11 +49,7 @@ namespace {
   return block;
 }
 
-inline void* report_allocation(void* block, Call call) {
-  return active() ? attribute(block, call) : block;
-}
-
-[[gnu::noinline]] void report_free(void* block) {
+void nearfar::profile::report_any_free(void* block) {
   if (header_bytes == 0) {
     linked_block_freed(block, block_size(block));
     return;
@@ -62,6 +58,10 @@ inline void* report_allocation(void* block, Call call) {
   if (size >= unmappable_block) nf_settle_accesses();
   block_freed(reinterpret_cast<std::uint64_t>(block), size);
 }
+
+namespace {
+
+void* report_allocation(void* block, Call call) { return active() ? reported(block, call) : block; }
 
 bool is_mapped_separately(void* block) {
   return (header_of(block) & nearfar::profile::mapped_separately) != 0;
@@ -103,13 +103,15 @@ void free(void* block) noexcept {
   if (block != nullptr) {
     const std::uint64_t fast_bytes = __atomic_load_n(&runtime.fast_bytes, __ATOMIC_RELAXED);
     if (fast_bytes == 0) {
-      if (active()) report_free(block);
+      if (active()) report_any_free(block);
     } else {
       // The header is at least the size.
       const std::uint64_t head = header_of(block);
       if (head >= fast_bytes ||
-          sim::SampledLines::any_in_at_usual_rate(reinterpret_cast<std::uint64_t>(block), head))
-        report_free(block);
+          sim::SampledLines::any_in_at_usual_rate(reinterpret_cast<std::uint64_t>(block), head)) {
+        report_and_free(block, head);
+        return;
+      }
     }
   }
   real.free(block);

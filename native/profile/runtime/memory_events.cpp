@@ -11,8 +11,6 @@ namespace nearfar::profile {
 
 namespace {
 
-using Cover = sim::SampledLines::Cover;
-
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
 // Whether any memory was named (range_named, piece_allocated). If so, sampled lines of a block or
@@ -62,12 +60,6 @@ void add_range(const Region& region) {
   if (!runtime.regions.insert(region)) add(runtime.header->lost_regions, std::uint64_t{1});
 }
 
-// Whether a block is small and in at most two pages, at the usual rate.
-bool is_usual(std::uint64_t address, std::uint64_t size) {
-  return runtime.lines.rate_log2() == sim::SampledLines::usual_rate_log2 && size < always_sampled &&
-         (address & 4095) + size <= 8192;
-}
-
 // Tags a block with its site; returns its weight.
 Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
   if (size < large_block) {
@@ -85,8 +77,10 @@ bool header_sampled(std::uint64_t address, std::uint64_t header_bytes) {
   return header_bytes != 0 && runtime.lines.sampled(address - header_bytes);
 }
 
-[[gnu::noinline]] void unusual_block_allocated(std::uint64_t address, std::uint64_t size,
-                                               std::uint64_t header_bytes, Call call) {
+}  // namespace
+
+void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header_bytes,
+                     Call call) {
   const bool in_header = header_sampled(address, header_bytes);
   if (header_bytes != 0 && !in_header && !runtime.lines.any_in(address, size)) return;
   std::uint16_t site = site_none;
@@ -101,36 +95,14 @@ bool header_sampled(std::uint64_t address, std::uint64_t header_bytes) {
   if (in_header) access_line(address - header_bytes, in_malloc, true, site);
 }
 
-}  // namespace
-
-void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header_bytes,
-                     Call call) {
-  if (!is_usual(address, size)) {
-    unusual_block_allocated(address, size, header_bytes, call);
-    return;
-  }
-  const Cover cover = sim::SampledLines::cover(address, size);
-  const bool in_header = header_sampled(address, header_bytes);
-  if (header_bytes != 0 && !in_header && cover.bytes() == 0) return;
-  std::uint16_t site = site_none;
-  {
-    Guard const guard;
-    if (!guard) return;
-    register_thread();
-    site = site_of_block(call, size);
-    runtime.shadow.tag(cover, site, alone());
-    count_allocated(site, weight_of(cover));
-    sample_live_sometimes();
-  }
-  if (in_header) access_line(address - header_bytes, in_malloc, true, site);
-}
-
 namespace {
 
 // Blocks that were allocated before the runtime was active have no site.
 bool is_counted(std::uint16_t site) { return site == site_other || site >= first_free_site; }
 
-[[gnu::noinline]] std::uint16_t unusual_block_freed(std::uint64_t address, std::uint64_t size) {
+}  // namespace
+
+std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   if (!runtime.lines.any_in(address, size)) return site_none;
   Guard const guard;
   if (!guard) return site_none;
@@ -154,20 +126,6 @@ bool is_counted(std::uint16_t site) { return site == site_other || site >= first
   // only from memory that may be unmapped.
   if (size >= unmappable_block) runtime.shadow.tag(address, size, site_none);
   return is_counted(site) ? site : std::uint16_t{site_none};
-}
-
-}  // namespace
-
-std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
-  if (!is_usual(address, size)) return unusual_block_freed(address, size);
-  const Cover cover = sim::SampledLines::cover(address, size);
-  if (cover.bytes() == 0) return site_none;
-  Guard const guard;
-  if (!guard) return site_none;
-  const std::uint16_t site = runtime.shadow.first_tag(cover);
-  if (!is_counted(site)) return site_none;
-  count_freed(site, weight_of(cover).bytes);
-  return site;
 }
 
 void block_cleared(std::uint64_t address, std::uint64_t size) {

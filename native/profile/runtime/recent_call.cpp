@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 #include "profile/runtime/thread_places.hpp"
 
@@ -36,8 +37,17 @@ bool reserve_recent_calls() {
   return memory != nullptr;
 }
 
+void update_whole_calls() {
+  const bool whole =
+      runtime.fast_bytes != 0 && this_thread.tag == 0 && runtime.control->split_sizes == 0;
+  this_thread.whole_calls = whole ? this_thread.calls : nullptr;
+}
+
 void store_recent_site(Call call, std::uint16_t site) {
-  if (this_thread.calls == nullptr) this_thread.calls = claim_calls();
+  if (this_thread.calls == nullptr) {
+    this_thread.calls = claim_calls();
+    update_whole_calls();
+  }
   if (this_thread.calls == calls_at(max_threads)) return;
   Call calls[max_frames];
   const unsigned count = fixed_stack(call, calls, max_frames);
@@ -46,13 +56,15 @@ void store_recent_site(Call call, std::uint16_t site) {
   // A signal handler that jumps away leaves either a free or a complete entry.
   recent.return_address = 0;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  recent.depth = static_cast<std::uint16_t>(count - 1);
-  for (unsigned i = 1; i < count; ++i) {
-    recent.frames[i - 1] = calls[i].return_address;
-    recent.above[i - 1] = static_cast<std::uint32_t>(calls[i].frame_end - 8 - call.frame_end);
+  recent.depth = count - 1;
+  for (unsigned i = 1; i < max_frames; ++i) {
+    const Call& caller = calls[i < count ? i : 0];
+    recent.frames[i - 1] = caller.return_address;
+    recent.above[i - 1] = static_cast<std::int32_t>(caller.frame_end - 8 - call.frame_end);
   }
   recent.frame_end = call.frame_end;
-  recent.site = site;
+  recent.tags = site * 0x0001000100010001ull;
+  recent.record = &runtime.sites[site];
   std::atomic_signal_fence(std::memory_order_seq_cst);
   recent.return_address = call.return_address;
 }

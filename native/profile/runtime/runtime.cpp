@@ -257,6 +257,7 @@ const char* nearfar_tag_set(const char* name) {
   register_thread();
   const std::uint32_t before = this_thread.tag;
   this_thread.tag = runtime.strings.intern(name);
+  update_whole_calls();
   return before == 0 ? nullptr : runtime.strings.text(before);
 }
 

@@ -13,9 +13,6 @@ namespace {
 // User space of x86-64 with four-level page tables; with five levels, Linux's default.
 constexpr std::uint64_t address_space = 1ull << 47;
 
-// Tags four granules at once; elsewhere entries are accessed as 16-bit numbers.
-using Word [[gnu::may_alias]] = std::uint64_t;
-
 std::uint64_t round_up(std::uint64_t address) { return (address + 4095) & ~4095ull; }
 
 }  // namespace
@@ -48,20 +45,6 @@ std::uint64_t Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t
     *word = (*word & ~covered) | (sites & covered);
   });
   return sampled_bytes;
-}
-
-void Shadow::tag(const sim::SampledLines::Cover& cover, std::uint16_t site, bool alone) const {
-  // Bits of the first n granules of a line.
-  static constexpr std::uint64_t firsts[] = {0, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFF, ~0ull};
-  const std::uint64_t sites = site * 0x0001000100010001ull;
-  auto* word = reinterpret_cast<Word*>(entries_ + cover.page * granules_per_line);
-  const auto put = [&](Word& tags, std::uint64_t covered) {
-    // Other threads may tag a line that is not covered; without them, writing is cheaper than a
-    // branch that is taken at random.
-    if (alone || covered != 0) tags = (tags & ~covered) | (sites & covered);
-  };
-  put(word[0], firsts[(cover.end + 15) >> 4] & ~firsts[cover.begin >> 4]);
-  if (cover.crosses) put(word[1], firsts[(cover.next_end + 15) >> 4]);
 }
 
 void Shadow::clear(std::uint64_t begin, std::uint64_t size) const {

@@ -21,6 +21,8 @@ struct Thread {
   std::uint16_t flushed_site;
   CoreCaches* caches;  // caches of the thread's assumed core; null until first needed
   RecentCall* calls;   // the thread's recent allocation calls; null until first needed
+  // The same if the sites of blocks are whole (not split by sizes, no tag is set), else null.
+  RecentCall* whole_calls;
 };
 
 // Plain data in the static TLS block, which is small for a library that is loaded late, by a

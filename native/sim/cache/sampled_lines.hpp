@@ -89,33 +89,27 @@ class SampledLines {
   // The sampled bytes of a range in at most two pages, at the usual rate.
   struct Cover {
     std::uint64_t page;      // number of the page in which the range begins
-    std::int64_t from_line;  // distance of the range from the sampled line of that page
+    std::int32_t from_line;  // distance of the range from the sampled line of that page
     std::uint32_t begin;     // the range covers [begin, end) of that line
     std::uint32_t end;
     std::uint32_t next_end;  // and [0, next_end) of the next page's line
-    bool crosses;            // whether the range reaches the next page
 
     std::uint32_t bytes() const { return end - begin + next_end; }
-    bool first_byte_sampled() const { return static_cast<std::uint64_t>(from_line) < 64; }
+    bool first_byte_sampled() const { return static_cast<std::uint32_t>(from_line) < 64; }
   };
+  // Without branches: a block's place in its page is random.
   [[gnu::always_inline]] static Cover cover(std::uint64_t begin, std::uint64_t size) {
-    const auto clamp = [](std::uint64_t offset) {
-      const auto bytes = static_cast<std::int64_t>(offset);
-      return static_cast<std::uint32_t>(bytes < 0 ? 0 : bytes > 64 ? 64 : bytes);
+    const auto clamp = [](std::int32_t offset) {
+      offset = offset < 64 ? offset : 64;
+      return static_cast<std::uint32_t>(offset > 0 ? offset : 0);
     };
     const std::uint64_t page = begin >> 12;
     const std::uint32_t product = hash_of_page(page);
-    const std::uint64_t line = page << 12 | line_in_page(product);
-    Cover covered{page, static_cast<std::int64_t>(begin - line), clamp(begin - line), 64, 0, true};
-    const std::uint64_t next_page = (page + 1) << 12;
-    if (begin + size > next_page) {
-      covered.next_end =
-          clamp(begin + size - (next_page | line_in_page(product + hash_of_page(1))));
-    } else {
-      covered.end = clamp(begin + size - line);
-      covered.crosses = false;
-    }
-    return covered;
+    const auto line = static_cast<std::int32_t>(line_in_page(product));
+    const auto next = static_cast<std::int32_t>(line_in_page(product + hash_of_page(1)));
+    const auto from = static_cast<std::int32_t>(begin & 4095);
+    const std::int32_t to = from + static_cast<std::int32_t>(size);
+    return {page, from - line, clamp(from - line), clamp(to - line), clamp(to - 4096 - next)};
   }
 
   struct Overlap {

@@ -96,3 +96,13 @@ def test_no_memory_is_unknown(result) -> None:  # type: ignore[no-untyped-def]
 def test_names_are_unique(result) -> None:  # type: ignore[no-untyped-def]
     names = [each.name for each in result.objects]
     assert len(set(names)) == len(names)
+
+
+def test_the_short_way_of_a_block_counts_as_the_long_one(build: Build, run: Run) -> None:
+    result = run(build("same_blocks.c"))
+    assert result.code == 0
+    (short,) = [each for each in result.objects if "short_way" in each.name]
+    (long,) = [each for each in result.objects if "long_way" in each.name]
+    assert short.allocations == long.allocations > 0
+    assert short.allocated_bytes == long.allocated_bytes > 0
+    assert short.peak_live_bytes == long.peak_live_bytes > 0

@@ -19,6 +19,7 @@
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/run_folder.hpp"
 #include "profile/runtime/runtime.hpp"
+#include "profile/runtime/usual_blocks.hpp"
 
 extern "C" void* __libc_stack_end;
 
@@ -171,6 +172,14 @@ class Stack {
 };
 
 }  // namespace
+
+void* reported(void* block, Call call) {
+  return block == nullptr ? block : report_any_allocation(block, call);
+}
+void report_and_free(void* block, std::uint64_t) {
+  report_any_free(block);
+  real.free(block);
+}
 
 void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header, Call call) {
   if (!runtime.lines.any_in(address - header, size + header)) return;
