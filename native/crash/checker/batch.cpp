@@ -11,7 +11,6 @@
 
 #include "base/hooks.hpp"
 #include "crash/checker/equal_states.hpp"
-#include "crash/checker/image_file.hpp"
 #include "crash/checker/maps.hpp"
 #include "crash/trace.h"
 
@@ -33,16 +32,12 @@ class ImageFile {
       return true;
     }
     if (begin_ != nullptr) hooks::system_munmap(begin_, size());
-    if (file_ >= 0) syscall(SYS_close, file_);
     begin_ = nullptr;
-    file_ = -1;
     const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
     known_ = now;
     void* const mapped = hooks::system_mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_SHARED,
                                             static_cast<int>(file), 0);
-    // A high number, so that it does not collide with the checker's own descriptors.
-    file_ = static_cast<int>(syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, 200));
     syscall(SYS_close, file);
     if (mapped == MAP_FAILED) return false;
     begin_ = static_cast<char*>(mapped);
@@ -51,7 +46,9 @@ class ImageFile {
 
   bool has_changed() const {
     struct stat now {};
-    return fstat(file_, &now) != 0 || differs(now, known_);
+    return stat(getenv(NF_CRASH_IMAGE), &now) != 0 || now.st_ino != known_.st_ino ||
+           now.st_size != known_.st_size || now.st_mode != known_.st_mode ||
+           memcmp(&now.st_mtim, &known_.st_mtim, sizeof now.st_mtim) != 0;
   }
 
   // Swaps a line's content with that of the file. Bytes beyond the end of the file are not changed.
@@ -71,7 +68,6 @@ class ImageFile {
  private:
   std::size_t size() const { return static_cast<std::size_t>(known_.st_size); }
   char* begin_ = nullptr;
-  int file_ = -1;
   struct stat known_ {};
 };
 ImageFile image;
@@ -132,10 +128,8 @@ int judge_state(Batch* batch, unsigned state, char* at, bool compares, int (*che
 }  // namespace
 
 Judged judge_batch(Batch* batch, unsigned states, int (*check)()) {
-  const bool is_open = image.open_again();
-  if (is_open) keep_open(image.status());
   if (states == 0) return {check(), 0};
-  if (!is_open) return {0, 0};
+  if (!image.open_again()) return {0, 0};
   char* at = reinterpret_cast<char*>(batch + 1);
   const std::int64_t begin_ns = now_ns();
   const bool compares = tracking_gain.try_batch(states) &&

@@ -18,7 +18,6 @@
 
 #include "base/hooks.hpp"
 #include "crash/checker/calls.hpp"
-#include "crash/checker/image_file.hpp"
 #include "crash/checker/mappings.hpp"
 #include "crash/checker/messages.hpp"
 #include "crash/checker/reads.hpp"
@@ -50,7 +49,6 @@ std::size_t whole_pages(std::size_t bytes) {
 bool is_image(int file, struct stat& status) {
   static const char* const path = getenv(NF_CRASH_IMAGE);
   struct stat image {};
-  if (is_known_image(file, status)) return true;
   return path != nullptr && fstat(file, &status) == 0 && stat(path, &image) == 0 &&
          status.st_dev == image.st_dev && status.st_ino == image.st_ino;
 }

@@ -46,28 +46,11 @@ static int look(int moves) {
   return wrong;
 }
 
-/* Reads the pool from its beginning; `redirects`: the descriptor becomes that of another file. An
- * earlier check that is noticed makes the file of CRASH_RUDE_NOTICED. */
-static int look_at_file(int redirects) {
-  uint64_t words[9] = {0};
-  const int file = open(pool, O_RDONLY);
-  if (file < 0 || read(file, words, sizeof words) < 0) exit(3);
-  if (lseek(file, 0, SEEK_CUR) != sizeof words) close(creat(getenv("CRASH_RUDE_NOTICED"), 0600));
-  close(file);
-  const int other = redirects ? open("/dev/zero", O_RDONLY) : file;
-  if (other != file) {
-    dup2(other, file);
-    close(other);
-  }
-  return words[0] > words[8];
-}
-
 static int check(const char* path, long done, long begun) {
   (void)done;
   (void)begun;
   pool = path;
   if (is("replaces") || is("moves")) return look(is("moves"));
-  if (is("reads") || is("redirects")) return look_at_file(is("redirects"));
   int file;
   uint64_t* words = map(&file);
   const int wrong = words[0] > words[8];

@@ -42,19 +42,6 @@ def test_changes_of_a_checker_are_undone_before_the_next(
         assert [bug.symptom for bug in report.bugs] == ["exit 1"], way
 
 
-@pytest.mark.parametrize("way", ["reads", "redirects"])
-def test_a_check_reads_the_pool_from_its_beginning(
-    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    noticed = tmp_path / "noticed"
-    monkeypatch.setenv("CRASH_RUDE", way)
-    monkeypatch.setenv("CRASH_RUDE_NOTICED", str(noticed))
-    report = report_of("function", "writes", tmp_path, "--timeout", GENEROUS)
-    assert not report.bugs
-    assert report.states > 1
-    assert not noticed.exists()
-
-
 @pytest.mark.parametrize("kind", ["program", "function"])
 def test_the_symptom_names_how_a_checker_fails(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
