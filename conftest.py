@@ -66,8 +66,8 @@ def _longest_first(items: list[pytest.Item]) -> None:
     """Begin with the longest files, and put those that measure this machine far apart.
 
     Workers take whole files: one would be alone at the end, and two that measure at once share the
-    CPU that measuring is pinned to, while the other is idle. The first two files do not need
-    the whole path: one worker would wait while the other makes it.
+    CPU that measuring is pinned to, while the other is idle. The first files do not need
+    the fixture `whole_path`: one worker would wait while the other makes it.
     """
     first = ("e2e/test_try", "e2e/test_", "companions/studies/")
     measuring = ("test_core.py", "_native", "_real", "measure_verb", "validate_verb", "bench_verb")

@@ -33,12 +33,19 @@ def write_rows(path: Path, rows: Sequence[Row], files: Sequence[Result]) -> None
 
 
 def remember(results: Sequence[Result]) -> None:
-    """Keep complete results by their commit; those of a changed tree belong to none."""
-    complete = [each for each in results if not each.error and not each.commit.endswith("+")]
+    """Keep complete results by their commit.
+
+    Those of a changed tree belong to none; those beside a busy core compare with no quiet ones.
+    """
+    complete = [
+        each
+        for each in results
+        if not each.error and not each.busy and not each.commit.endswith("+")
+    ]
     for commit in {each.commit for each in complete}:
         of_commit = [each for each in complete if each.commit == commit]
         now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-        rows = [row for each in of_commit for row in each.named_rows()]
+        rows = [row for each in of_commit for row in each.rows]
         write_rows(folder(commit) / f"{now}.json", rows, of_commit)
 
 
