@@ -33,8 +33,10 @@ def test_lines_written_by_a_thread_go_to_the_other_once(build: Build, run: Run) 
     if 0 < int(header["private_bytes"]) <= 4 << 20:
         # A private cache much smaller than the array keeps nothing of it: written once, read twice.
         assert private == pytest.approx(3 * size_kib * LINES, rel=NEAR_ENOUGH)
-        # The shared cache keeps everything: it misses once.
-        assert result.of("make_array").write_misses.total() == size_kib * LINES
+        # The shared cache keeps everything: it misses once. The array begins behind the allocator's
+        # header, so it ends in one line more, which is sampled once in 64 runs.
+        misses = result.of("make_array").write_misses.total()
+        assert size_kib * LINES <= misses <= size_kib * LINES + 64
 
 
 def test_a_single_thread_transfers_no_lines(build: Build, run: Run) -> None:

@@ -49,7 +49,8 @@ def test_sequences_of_threads_side_by_side_are_seen(build: Build, run: Run) -> N
     assert int(result.files[0].header["threads"]) == 1 + 8
     traffic = result.of("walked")
     misses = 8 * 64 * RATE
-    assert misses == traffic.write_misses.total()
+    # The allocator's own header is another access, whose line is sampled once in 64 runs.
+    assert misses <= traffic.write_misses.total() <= misses + RATE
     # All but the first of each thread; a thread without a turn of its own may lose a few.
     assert traffic.write_sequential.total() >= 0.9 * misses
     (file,) = result.files
