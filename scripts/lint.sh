@@ -27,6 +27,6 @@ tidy() {
 cmake -S . -B build/tidy -DNEARFAR_BATCHES=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
   -DPython_EXECUTABLE="$PWD/.venv/bin/python" >build/tidy.log || { cat build/tidy.log; exit 1; }
 # The pass is checked by clang's own warnings: its headers need LLVM's flags.
-tidy build/tidy 'native/sim/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' \
+tidy build/tidy 'native/sim/**.cpp' 'native/fleet/**.cpp' 'native/measure/**.cpp' 'native/profile/runtime/**.cpp' \
   'native/profile/qemu/**.cpp' 'native/profile/counters/**.cpp' 'native/run/**.cpp' 'native/crash/**.cpp'
 tidy build/bench 'companions/bench/native/**.cpp'

@@ -1,4 +1,4 @@
-"""Writes nearfar/_measure.pyi, _sim.pyi and _window.pyi from the native modules.
+"""Writes nearfar/_fleet.pyi, _measure.pyi, _sim.pyi and _window.pyi from the native modules.
 
 Run ``.venv/bin/python scripts/stubs.py`` after a change of native/bind; a test compares the files
 with what this script writes.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-MODULES = ("_measure", "_sim", "_window")
+MODULES = ("_fleet", "_measure", "_sim", "_window")
 
 
 def write_stubs(folder: Path) -> None:

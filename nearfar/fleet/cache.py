@@ -4,7 +4,8 @@ A file's name determines its bucket, so a new file changes one bucket only. The 
 rows is the hash of its files' names, sizes and times of change.
 
 A row holds the few numbers of an object that a fleet needs. Each profile is checked as every other
-verb checks it, so that no profile fails later.
+verb checks it, so that no profile fails later: by native code, and by Python where a profile is
+unusual or bad.
 """
 
 from __future__ import annotations
@@ -14,24 +15,23 @@ import hashlib
 import multiprocessing
 import os
 import zlib
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec.structs import astuple
 
 import nearfar
+from nearfar._fleet import ProfileRows
 from nearfar.base.digest import digest_of
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import atomic_path, cannot_write
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.header import read_document
-from nearfar.documents.workload import AccessClasses
+from nearfar.fleet.native_types import profile_rows
 from nearfar.fleet.sources import FleetSources, read_source
 
 BUCKET_FILES = 2000
@@ -167,90 +167,73 @@ OBJECT_COLUMNS = pa.schema(
 
 def condense(uris: Sequence[str], folder: Path, name: str) -> None:
     """Write two Parquet files with the rows of these profiles: NAME-profiles, NAME-objects."""
-    profiles: list[list[Any]] = [[] for _ in PROFILE_COLUMNS]
-    objects = _Objects()
-    for uri in uris:
-        for column, value in zip(profiles, _row(uri, objects), strict=True):
-            column.append(value)
-    _write(folder / f"{name}-objects.parquet", OBJECT_COLUMNS, objects.columns())
+    rows = profile_rows(MAX_PROFILE_BYTES)
+    profiles = zip(*[_row(uri, rows) for uri in uris], strict=True)
+    data = [
+        pa.array(each, column.type) for each, column in zip(profiles, PROFILE_COLUMNS, strict=True)
+    ]
+    _write(folder / f"{name}-objects.parquet", _objects(rows))
     # Last: if this file exists, both are complete.
-    _write(folder / f"{name}-profiles.parquet", PROFILE_COLUMNS, profiles)
+    _write(folder / f"{name}-profiles.parquet", pa.table(data, schema=PROFILE_COLUMNS))
 
 
-class _Objects:
-    """The objects of a bucket, and their traffic in each phase."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.bytes: list[int] = []
-        self.of: list[int] = []
-        """Index of the object of each row of traffic."""
-        self.misses = array("d")
-        """Three AccessClasses for each row: read, written, and read in sequence."""
-        self.write_backs: list[float] = []
-
-    def add(self, profile: WorkloadProfile) -> None:
-        """Add all objects of a profile."""
-        first, misses = len(self.names), self.misses
-        self.names += [described.name for described in profile.objects]
-        self.bytes += [described.size_bytes for described in profile.objects]
-        for phase in profile.phases:
-            for row in phase.objects:
-                traffic = row.traffic
-                self.of.append(first + row.object)
-                misses.extend(astuple(traffic.read_misses))
-                misses.extend(astuple(traffic.write_misses))
-                misses.extend(astuple(traffic.read_sequential))
-                self.write_backs.append(traffic.write_backs)
-
-    def columns(self) -> list[Any]:
-        """Return the values of `OBJECT_COLUMNS`."""
-        rows = np.frombuffer(self.misses).reshape(-1, 3, 4).transpose(1, 2, 0)
-        read, write, followed = rows
-        chase = read[CHASE] - followed[CHASE]
-        independent = read[INDIRECT] - followed[INDIRECT] + read[OPAQUE] - followed[OPAQUE]
-        # Loads that a prefetcher follows and stores that wait in a buffer cost bandwidth only.
-        stream = read[CHASE] + read[INDIRECT] + read[STREAM] + read[OPAQUE] - chase - independent
-        stream += write[CHASE] + write[INDIRECT] + write[STREAM] + write[OPAQUE]
-        sums = [
-            np.bincount(self.of, values, len(self.names))
-            for values in (chase, independent, stream, self.write_backs)
-        ]
-        return [self.names, self.bytes, *sums]
+def _objects(rows: ProfileRows) -> pa.Table:
+    """Return all rows of `OBJECT_COLUMNS`."""
+    columns = rows.columns
+    names = pa.LargeStringArray.from_buffers(
+        len(columns.bytes), pa.py_buffer(columns.name_begins), pa.py_buffer(columns.names)
+    ).cast(pa.string())
+    return pa.table(
+        [
+            names,
+            columns.bytes,
+            columns.chase,
+            columns.independent,
+            columns.stream,
+            columns.write_back,
+        ],
+        schema=OBJECT_COLUMNS,
+    )
 
 
-CHASE, INDIRECT, STREAM, OPAQUE = map(
-    AccessClasses.__struct_fields__.index, ("chase", "indirect", "stream", "opaque")
-)
-
-
-def _row(uri: str, objects: _Objects) -> tuple[object, ...]:
-    """Return the row of a profile, and add its objects to `objects`."""
+def _row(uri: str, rows: ProfileRows) -> tuple[object, ...]:
+    """Return the row of a profile, and add its objects to `rows`."""
     try:
-        profile = read_document(read_source(uri), uri, WorkloadProfile)
+        data = read_source(uri)
+        head = rows.add(data)
+        if head is None:
+            profile = read_document(data, uri, WorkloadProfile)
+            total = sum([described.size_bytes for described in profile.objects])
+            if total > MAX_PROFILE_BYTES:
+                raise NearfarError(
+                    f"{uri} is no usable profile: its objects have {total:,} bytes together"
+                )
+            head = rows.add(msgspec.json.encode(profile), plain=True)
+            if head is None:
+                raise AssertionError(f"the native reader refuses what Python accepts: {uri}")
     except OSError as error:
         return _row_of_bad_file(uri, f"cannot be read: {error.strerror or error}")
     except NearfarError as error:
         return _row_of_bad_file(uri, str(error).removeprefix(uri).strip())
-    total = sum([described.size_bytes for described in profile.objects])
-    if total > MAX_PROFILE_BYTES:
-        return _row_of_bad_file(
-            uri, f"is no usable profile: its objects have {total:,} bytes together"
-        )
-    objects.add(profile)
-    made = profile.producer
-    program = profile.program.executable.rpartition("/")[2]
-    near_ns = sum([phase.near_cpu_time_ns.value for phase in profile.phases])
-    run = digest_of(f"{made.host} {made.time_utc} {made.command}".encode())
-    count = len(profile.objects)
-    return (run, uri, made.host, made.cpu_model, program, near_ns, total, count, "")
+    program = head.executable.rpartition("/")[2]
+    run = digest_of(f"{head.host} {head.time_utc} {head.command}".encode())
+    return (
+        run,
+        uri,
+        head.host,
+        head.cpu_model,
+        program,
+        head.near_ns,
+        head.bytes,
+        head.objects,
+        "",
+    )
 
 
 def _row_of_bad_file(uri: str, problem: str) -> tuple[object, ...]:
     return ("", uri, "", "", "", 0.0, 0, 0, problem)
 
 
-def _write(path: Path, columns: pa.Schema, values: list[Any]) -> None:
-    data = [pa.array(each, column.type) for each, column in zip(values, columns, strict=True)]
+def _write(path: Path, table: pa.Table) -> None:
     with atomic_path(path) as temporary:
-        pq.write_table(pa.table(data, schema=columns), temporary)
+        pq.write_table(table, temporary)
