@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 import pytest
 from patience import patience
 
@@ -25,15 +26,8 @@ NEARFAR = Path(sys.executable).parent / "nearfar"
 
 
 def nearfar(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run a verb like a user."""
-    return subprocess.run(
-        [str(NEARFAR), *map(str, words)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=patience(300),
-    )
+    """Run a verb in a process of its own."""
+    return forked.nearfar(*words, cwd=cwd, timeout=patience(300))
 
 
 @dataclass
@@ -95,7 +89,15 @@ def _make(made: WholePath) -> None:
         ("report", made.run, *devices, "-o", made.report),
     ]
     for step in steps:
-        done = nearfar(*step)
+        # Like a user: in a new interpreter, by the installed name.
+        done = subprocess.run(
+            [str(NEARFAR), *map(str, step)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=patience(300),
+        )
         assert done.returncode == 0, f"nearfar {step[0]}: {done.stdout}\n{done.stderr}"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from forked import nearfar
 from patience import patience
 
 from nearfar.__main__ import main
@@ -74,28 +75,24 @@ def keep_near_memory(home: Path) -> None:
 
 
 def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    """Run a verb to its end, with this cache."""
-    process = start(cache, folder, *words)
-    try:
-        out, err = process.communicate(timeout=patience(300))
-    finally:
-        process.kill()
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    """Run a verb to its end, with this cache; `try` takes the near memory from there."""
+    if words[0] == "try":
+        words = ("try", "--near", cache / "near.json", *words[1:])
+    return nearfar(*words, cwd=folder, env=_variables(cache), timeout=patience(300))
+
+
+def _variables(cache: Path) -> dict[str, str]:
+    paths = (os.environ.get("PYTHONPATH"), str(ROOT))
+    paths = os.pathsep.join(path for path in paths if path)
+    return {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": paths}
 
 
 def start(cache: Path, folder: Path, *words: object) -> subprocess.Popen[str]:
-    """Start a verb, as the leader of a session without a terminal; `try` takes the near memory."""
-    if words[0] == "try":
-        words = ("try", "--near", cache / "near.json", *words[1:])
-    paths = (os.environ.get("PYTHONPATH"), str(ROOT))
+    """Start a verb in a new interpreter, as the leader of a session without a terminal."""
     return subprocess.Popen(
         [sys.executable, "-m", "nearfar", *map(str, words)],
         cwd=folder,
-        env={
-            **os.environ,
-            "XDG_CACHE_HOME": str(cache),
-            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
-        },
+        env=_variables(cache),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

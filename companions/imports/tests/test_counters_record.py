@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 
 from nearfar.documents import CounterProfile, load
 
@@ -29,13 +29,8 @@ exit $status
 
 
 def run(*words: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nearfar", "counters", "record", *words],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PATH": path or os.environ["PATH"]},
-        check=False,
-    )
+    env = {**os.environ, "PATH": path or os.environ["PATH"]}
+    return nearfar("counters", "record", *words, env=env)
 
 
 def test_without_perf_or_counters_one_sentence_reports_it(tmp_path: Path) -> None:

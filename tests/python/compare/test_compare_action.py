@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from forked import nearfar
 
 ROOT = Path(__file__).parents[3]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -60,7 +61,7 @@ def run(step: str, folder: Path, **variables: str) -> subprocess.CompletedProces
 def predict(folder: Path, name: str, far: str) -> None:
     """Write the prediction of a program counted by hand."""
     words = ["predict", "thesis-hashmap", "--near", "thesis-dram", "--far", far, "-q", "-o", name]
-    subprocess.run([sys.executable, "-m", "nearfar", *words], cwd=folder, check=True)
+    nearfar(*words, cwd=folder, check=True)
 
 
 def test_inputs_are_used_and_every_step_has_a_shell() -> None:

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import forked
 import pytest
 from patience import patience
 
@@ -19,9 +21,7 @@ from nearfar.documents import DeviceProfile, load
 TINY = ["--quick", "--repetitions", "2", "--largest", "1MiB", "--accept-noise", "--only", "idle"]
 
 
-def nearfar(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "nearfar", "measure", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+nearfar = partial(forked.nearfar, "measure")
 
 
 def test_a_document_is_written_and_summarised(tmp_path: Path) -> None:

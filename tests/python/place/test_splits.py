@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 import samples
+from forked import nearfar
 from patience import patience
 
 from nearfar.api import report
@@ -182,13 +181,9 @@ def test_a_program_that_is_split_fetches_the_predicted_lines(
     profiles = []
     for name, options in (("whole", ()), ("split", ("-DSPLIT",))):
         program, out = tmp_path / name, tmp_path / f"{name}.json"
-        nearfar = [sys.executable, "-m", "nearfar"]
-        build = [*nearfar, driver, "-O2", *options, EXAMPLES / source, "-o", program]
-        subprocess.run(build, check=True, timeout=patience(60))
+        nearfar(driver, "-O2", *options, EXAMPLES / source, "-o", program, check=True)
         run = ["profile", "-q", "--llc", "4MiB", "--ways", "16", "--repetitions", "1", "-o", out]
-        subprocess.run(
-            [*nearfar, *run, "--", program], check=True, timeout=patience(120), capture_output=True
-        )
+        nearfar(*run, "--", program, check=True, timeout=patience(120))
         profiles.append(load(out, WorkloadProfile))
     before, after = profiles
     use = type_uses(before)[0]

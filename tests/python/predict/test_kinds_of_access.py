@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 from patience import patience
 
 from nearfar.documents import WorkloadProfile, load
@@ -18,18 +17,13 @@ from nearfar.predict.traffic import PhaseTraffic, misses, write_backs
 SOURCE = Path(__file__).parent / "kinds/kinds.c"
 
 
-def nearfar(*arguments: str) -> None:
-    command = [sys.executable, "-m", "nearfar", *arguments]
-    subprocess.run(command, check=True, capture_output=True, timeout=patience(120))
-
-
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PhaseTraffic]:
     folder = tmp_path_factory.mktemp("kinds")
     program, profile = folder / "kinds", folder / "kinds.json"
-    nearfar("cc", "-O2", f"-I{include_folder()}", str(SOURCE), "-o", str(program))
-    options = ["--llc", "1MiB", "--repetitions", "1", "--quiet", "-o", str(profile)]
-    nearfar("profile", *options, "--", str(program))
+    nearfar("cc", "-O2", f"-I{include_folder()}", SOURCE, "-o", program, check=True)
+    options = ["--llc", "1MiB", "--repetitions", "1", "--quiet", "-o", profile]
+    nearfar("profile", *options, "--", program, check=True, timeout=patience(120))
     return {phase.name: phase for phase in phases_of(load(profile, WorkloadProfile))}
 
 

@@ -6,11 +6,11 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 import pytest
 from patience import patience
 
@@ -47,22 +47,21 @@ class Site:
 
 
 def nearfar(
-    verb: str, *arguments: object, cwd: Path, code: int | None = 0, **more: object
+    verb: str,
+    *arguments: object,
+    cwd: Path,
+    code: int | None = 0,
+    env: Mapping[str, object] | None = None,
+    timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a verb of nearfar with this Python; expect exit code `code`."""
-    environment = {**os.environ, **{k: str(v) for k, v in more.pop("env", {}).items()}}  # type: ignore[attr-defined]
-    done = subprocess.run(
-        [sys.executable, "-m", "nearfar", verb, *map(str, arguments)],
-        cwd=cwd,
-        env={**environment, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        **{"timeout": 120, **more},  # type: ignore[call-overload]
+    """Run a verb of nearfar in a process of its own; expect exit code `code`."""
+    variables = {**os.environ, **{k: str(v) for k, v in (env or {}).items()}}
+    done = forked.nearfar(
+        verb, *arguments, cwd=cwd, env={**variables, "PYTHONPATH": str(ROOT)}, timeout=timeout
     )
     assert code is None or done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
-    return done  # type: ignore[no-any-return]
+    return done
 
 
 def needs_pass() -> None:

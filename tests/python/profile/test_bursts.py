@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -12,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import samples
+from forked import nearfar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from iced_x86 import Register
@@ -188,11 +188,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
     program, output = folder / "waiting", folder / "run.json"
     build = ["gcc", "-O1", "-g", f"-I{include_folder()}", str(SOURCE), "-o", str(program)]
     subprocess.run(build, check=True)
-    command = [sys.executable, "-m", "nearfar", "profile", "--source", "qemu", "--bursts"]
-    command += ["--llc", "256KiB", "--ways", "16", "--repetitions", "1", "-o", str(output)]
-    subprocess.run(
-        [*command, "--", str(program)], check=True, capture_output=True, timeout=patience(100)
-    )
+    words = ["profile", "--source", "qemu", "--bursts", "--llc", "256KiB", "--ways", "16"]
+    words += ["--repetitions", "1", "-o", str(output), "--", str(program)]
+    nearfar(*words, check=True, timeout=patience(100))
     return load(output, WorkloadProfile)
 
 
@@ -265,12 +263,11 @@ def test_walks_that_share_a_line_of_a_page_table_are_recognised(tmp_path: Path):
     if shutil.which("qemu-x86_64") is None:
         pytest.skip("qemu-x86_64 (apt-get install qemu-user) is not installed")
     program, output = tmp_path / "searching", tmp_path / "run.json"
-    nearfar = [sys.executable, "-m", "nearfar"]
     source = SOURCE.with_name("searching.c")
     build = ["cc", "-O1", "-g", f"-I{include_folder()}", str(source), "-o", str(program)]
-    subprocess.run([*nearfar, *build], check=True)
+    nearfar(*build, check=True)
     command = ["profile", "--bursts", "--repetitions", "1", "-o", str(output), "--", str(program)]
-    subprocess.run([*nearfar, *command], check=True, capture_output=True, timeout=patience(200))
+    nearfar(*command, check=True, timeout=patience(200))
     profile = load(output, WorkloadProfile)
     assert profile.bursts is not None
     apart = {phase.phase: phase.walks_apart for phase in profile.bursts.phases}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -175,7 +176,8 @@ def test_link_time_optimisation_is_disabled_in_the_instrumented_program(tree: Pa
 
 
 def test_standard_input_dependencies_and_unusual_names(tree: Path) -> None:
-    nearfar("cc", "-x", "c", "-", "-c", "-o", "f.o", cwd=tree, input=F)
+    words = ["-m", "nearfar", "cc", "-x", "c", "-", "-c", "-o", "f.o"]
+    subprocess.run([sys.executable, *words], cwd=tree, input=F, text=True, check=True)
     (tree / "a b.c").write_text(MAIN)
     nearfar("cc", "-MMD", "-MF", "deps", "-c", "a b.c", "-o", "a b.o", cwd=tree)
     assert "a b.c" in (tree / "deps").read_text().replace("\\ ", " ")
@@ -239,13 +241,15 @@ def test_full_disk_leaves_no_object(tree: Path) -> None:
     nearfar("cc", "-O2", "-c", "f.c", "--nearfar-no-plain", cwd=tree)
     size = (tree / "f.o").stat().st_size
     (tree / "f.o").unlink()
-    done = nearfar(
-        "cc",
-        *("-O2", "-c", "f.c"),
+    done = subprocess.run(
+        [sys.executable, "-m", "nearfar", "cc", "-O2", "-c", "f.c"],
         cwd=tree,
-        code=3,
+        capture_output=True,
+        text=True,
+        check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100, size + 100)),
     )
+    assert done.returncode == 3
     assert done.stderr.count("\n") == 1
     assert "a system call failed: File too large" in done.stderr
     assert not (tree / "f.o").exists()

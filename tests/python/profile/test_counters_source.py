@@ -11,12 +11,12 @@ import errno
 import os
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import nearfar
 
 from nearfar.base.errors import CommandError
 from nearfar.documents import WorkloadProfile
@@ -96,16 +96,13 @@ def test_the_verb_reports_in_one_sentence_what_is_missing_here(tmp_path: Path) -
     if counters.usable():
         pytest.skip("this machine's counters can be used")
     output = tmp_path / "run.json"
-    command = [sys.executable, "-m", "nearfar", "profile", "-o", str(output)]
-    words = [*command, "--source", "counters"]
-    done = subprocess.run([*words, "--", "/bin/true"], capture_output=True, text=True, check=False)
+    words = ["profile", "-o", output, "--source", "counters"]
+    done = nearfar(*words, "--", "/bin/true")
     assert done.returncode == 3
     assert "--source counters cannot be used" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not output.exists()
-    done = subprocess.run(
-        [*words, "--llc", "1MiB", "--", "/bin/true"], capture_output=True, text=True, check=False
-    )
+    done = nearfar(*words, "--llc", "1MiB", "--", "/bin/true")
     assert (done.returncode, "simulated" in done.stderr) == (2, True)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import msgspec
 import pytest
+from forked import nearfar
 
 sys.path.insert(0, str(Path(__file__).parent))
 from compiling import compiled, profiled
@@ -132,9 +132,7 @@ def test_two_builds_of_a_real_program(tmp_path: Path) -> None:
         runs.append(profiled(program, "hash", n, cache_bytes=1 << 20, size={"n": float(n)}))
         save(runs[-1], tmp_path / f"{n}.json")
     words = ["merge", "2000.json", "6000.json", "--weight", "3", "--weight", "1", "-o", "all.json"]
-    command = [sys.executable, "-m", "nearfar", *words, "-q"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    nearfar(*words, "-q", cwd=tmp_path, check=True)
     total = load(tmp_path / "all.json", WorkloadProfile)
     tables = [each for each in total.objects if each.name.startswith("hash growing.c")]
     assert len(tables) == 2

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +47,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("curves")
     (folder / "a.c").write_text(SOURCE)
     include = Path(__file__).parents[3] / "include"
-    subprocess.run(
-        [sys.executable, "-m", "nearfar", "cc", "-O2", f"-I{include}", "a.c", "-o", "a"],
-        cwd=folder,
-        check=True,
-    )
+    nearfar("cc", "-O2", f"-I{include}", "a.c", "-o", "a", cwd=folder)
     return folder / "a"
 
 
@@ -62,15 +56,8 @@ def test_a_sweep_is_a_cliff_and_random_touches_are_a_slope(
     program: Path, tmp_path: Path, mebibytes: int
 ) -> None:
     passes = 6
-    subprocess.run(
-        [
-            sys.executable, "-m", "nearfar", "profile", "-q", "--repetitions", "1",
-            "--llc", "1MiB", "--ways", "16", "-o", "run.json", "--", str(program),
-            str(mebibytes), str(passes),
-        ],
-        cwd=tmp_path,
-        check=True,
-    )  # fmt: skip
+    words = ["-q", "--repetitions", 1, "--llc", "1MiB", "--ways", 16, "-o", "run.json"]
+    nearfar("profile", *words, "--", program, mebibytes, passes, cwd=tmp_path)
     profile = load(tmp_path / "run.json", WorkloadProfile)
     sizes = np.array(profile.curve_bytes)
     touches = passes * mebibytes * 16384

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 from unmodified_runs import Profile, misses, profile
 
 from nearfar.native_files import include_folder, native_folder
@@ -24,15 +24,15 @@ def profiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if request.param == "rebuilt":
         if not (native_folder() / "nearfar_pass-16.so").exists():
             pytest.skip("the compiler pass was not built")
-        compiler = [sys.executable, "-m", "nearfar", "cc"]
-    else:
-        if shutil.which("gcc") is None or shutil.which("qemu-x86_64") is None:
-            pytest.skip("gcc or qemu-x86_64 is not installed")
-        compiler = ["gcc"]
+    elif shutil.which("gcc") is None or shutil.which("qemu-x86_64") is None:
+        pytest.skip("gcc or qemu-x86_64 is not installed")
     folder = tmp_path_factory.mktemp(request.param)
     program = str(folder / "pool")
-    command = [*compiler, "-O1", "-g", f"-I{include_folder()}", str(SOURCE), "-o", program]
-    subprocess.run(command, check=True)
+    words = ["-O1", "-g", f"-I{include_folder()}", str(SOURCE), "-o", program]
+    if request.param == "rebuilt":
+        nearfar("cc", *words, check=True)
+    else:
+        subprocess.run(["gcc", *words], check=True)
     return profile(folder, program)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import nearfar
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.workload import PageCurve
@@ -46,12 +45,11 @@ def curves(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[flo
     """Return each phase's sizes of near memory and curve of the array, 64 MiB."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "a.c").write_text(SOURCE)
-    command = [sys.executable, "-m", "nearfar"]
     include = Path(__file__).parents[3] / "include"
     options = ["-O2", f"-I{include}", f"-DPAGES={PAGES}ull", "a.c", "-o", "a"]
-    subprocess.run([*command, "cc", *options], cwd=folder, check=True)
+    nearfar("cc", *options, cwd=folder, check=True)
     run = ["profile", "-q", "--repetitions", "1", "-o", "run.json", "--", "./a"]
-    subprocess.run([*command, *run], cwd=folder, check=True)
+    nearfar(*run, cwd=folder, check=True)
     profile = load(folder / "run.json", WorkloadProfile)
     by_phase = {}
     for phase in profile.phases:
@@ -123,10 +121,9 @@ int main(void) {
 def test_pages_of_a_heap_are_those_of_its_small_blocks(tmp_path: Path) -> None:
     """A heap's page is touched before the block on its sampled line is allocated."""
     (tmp_path / "list.c").write_text(LIST)
-    command = [sys.executable, "-m", "nearfar"]
-    subprocess.run([*command, "cc", "-O2", "list.c", "-o", "list"], cwd=tmp_path, check=True)
+    nearfar("cc", "-O2", "list.c", "-o", "list", cwd=tmp_path, check=True)
     run = ["profile", "-q", "--repetitions", "1", "-o", "run.json", "--", "./list"]
-    subprocess.run([*command, *run], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    nearfar(*run, cwd=tmp_path, check=True)
     profile = load(tmp_path / "run.json", WorkloadProfile)
     first = {
         profile.objects[row.object].kind: row.page_curve.first * 4096

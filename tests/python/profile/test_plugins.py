@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder, native_folder
@@ -15,7 +15,6 @@ from nearfar.native_files import include_folder, native_folder
 pytestmark = pytest.mark.timing
 
 KERNELS = Path(__file__).parent / "kernels"
-NEARFAR = [sys.executable, "-m", "nearfar"]
 SUM = f"{8 << 14}\n"
 """Each line of 8 MiB contributes 1."""
 
@@ -26,24 +25,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not list(native_folder().glob("nearfar_pass-*.so")):
         pytest.skip("the compiler pass was not built here")
     made = tmp_path_factory.mktemp("plugins")
-    cc = [*NEARFAR, "cc", "-O1", "-g"]
+    cc = ["cc", "-O1", "-g"]
     host = str(KERNELS / "plugin_host.c")
     plugin = ["-shared", "-fPIC", str(KERNELS / "plugin_summing.c"), "-o", made / "plug.so"]
-    subprocess.run([*cc, *plugin], check=True)
-    subprocess.run([*cc, host, "-o", made / "host", "-ldl"], check=True)
+    nearfar(*cc, *plugin, check=True)
+    nearfar(*cc, host, "-o", made / "host", "-ldl", check=True)
     subprocess.run(["cc", host, "-o", made / "foreign", "-ldl"], check=True)
     return made
 
 
-def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(word) for word in words], cwd=folder, capture_output=True, text=True, check=False
-    )
-
-
 def test_a_foreign_program_can_load_an_instrumented_plugin(folder: Path) -> None:
-    answer = run(folder, "./foreign", "./plug.so")
-    assert (answer.returncode, answer.stdout) == (0, SUM)
+    words = ["./foreign", "./plug.so"]
+    assert subprocess.run(words, cwd=folder, capture_output=True, check=True).stdout == SUM.encode()
 
 
 def test_accesses_of_a_plugin_are_counted_and_its_plain_run_is_reported(
@@ -51,7 +44,7 @@ def test_accesses_of_a_plugin_are_counted_and_its_plain_run_is_reported(
 ) -> None:
     out = tmp_path / "run.json"
     words = ["profile", "-q", "--repetitions", 1, "--llc", "1MiB", "--ways", 16, "-o", out]
-    answer = run(folder, *NEARFAR, *words, "--", "./host", "./plug.so")
+    answer = nearfar(*words, "--", "./host", "./plug.so", cwd=folder)
     assert (answer.returncode, answer.stdout) == (0, 2 * SUM), answer.stderr
     profile = load(out, WorkloadProfile)
     assert sum(row.traffic.misses() for p in profile.phases for row in p.objects) == pytest.approx(
@@ -63,7 +56,7 @@ def test_accesses_of_a_plugin_are_counted_and_its_plain_run_is_reported(
 def test_the_time_of_a_failed_plain_run_is_not_used(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     words = ["profile", "--plain", "/bin/false", "-o", out, "--", "./host", "./plug.so"]
-    answer = run(folder, *NEARFAR, *words)
+    answer = nearfar(*words, cwd=folder)
     assert answer.returncode == 4
     (sentence,) = [line for line in answer.stderr.splitlines() if "near time" in line]
     assert "exited 1" in sentence
@@ -75,7 +68,7 @@ def test_the_twin_of_a_library_found_by_a_relative_path_is_used(
     folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "lib").mkdir()
-    cc = [*NEARFAR, "cc", "-O1", "-g", f"-I{include_folder()}"]
+    cc = ["cc", "-O1", "-g", f"-I{include_folder()}"]
     source, using = KERNELS / "plugin_summing.c", tmp_path / "using.c"
     using.write_text(
         "#include <stdio.h>\nlong plugin_sum(volatile char*, unsigned long);\n"
@@ -86,9 +79,8 @@ def test_the_twin_of_a_library_found_by_a_relative_path_is_used(
         [*cc, "-shared", "-fPIC", source, "-o", "lib/libsum.so"],
         [*cc, using, "-Llib", "-lsum", "-o", "using"],
     ):
-        subprocess.run([str(word) for word in command], cwd=tmp_path, check=True)
-    command = [*NEARFAR, "profile", "-q", "--repetitions", "1", "--", "./using"]
-    environment = {**os.environ, "LD_LIBRARY_PATH": "lib"}
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+        nearfar(*command, cwd=tmp_path, check=True)
+    words = ["profile", "-q", "--repetitions", 1, "--", "./using"]
+    nearfar(*words, cwd=tmp_path, env={**os.environ, "LD_LIBRARY_PATH": "lib"}, check=True)
     profile = load(tmp_path / "run.json", WorkloadProfile)
     assert not [text for text in profile.warnings if "libsum.so was instrumented" in text]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 from patience import patience
 
@@ -23,13 +22,7 @@ pytestmark = [
 
 
 def nearfar(*words: str, folder: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "nearfar", *words],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        timeout=patience(100),
-    )
+    forked.nearfar(*words, cwd=folder, check=True, timeout=patience(100))
 
 
 @pytest.mark.parametrize("options", [(), ("--bursts",)], ids=["by itself", "with bursts"])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 from patience import patience
 from unmodified_runs import CACHE, Profile, misses, needs_qemu, profile, run
 
@@ -264,8 +265,7 @@ def test_misses_per_object_equal_those_of_compiled_in_code(
         pytest.skip("the compiler pass was not built")
     source = KERNELS / f"{kernel}.c"
     traced = tmp_path / kernel
-    driver = [sys.executable, "-m", "nearfar", "cc", "-O1", "-g", f"-I{include_folder()}"]
-    subprocess.run([*driver, str(source), "-o", str(traced)], check=True)
+    nearfar("cc", "-O1", "-g", f"-I{include_folder()}", source, "-o", traced, check=True)
     plain = compile_(source, compiler="clang-16")
     words = [str(word) for word in load]
     compiled = misses(profile(tmp_path, str(traced), *words), "kernel")

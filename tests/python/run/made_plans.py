@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from forked import nearfar
+
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, producer
 from nearfar.documents.plan import Part, PhasePlacements, Placement, PlanMemory, Prices
@@ -67,8 +69,10 @@ def run_verb(
     folder: Path, *words: str, before: Sequence[str] = (), cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `nearfar run` with the folder's plan.json, writing its record.json."""
-    plan_file, record_file = str(folder / "plan.json"), str(folder / "record.json")
+    words = ("run", str(folder / "plan.json"), "-o", str(folder / "record.json"), *words)
+    if not before:
+        return nearfar(*words, cwd=cwd)
     return subprocess.run(
-        [*before, sys.executable, "-m", "nearfar", "run", plan_file, "-o", record_file, *words],
+        [*before, sys.executable, "-m", "nearfar", *words],
         cwd=cwd, capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip

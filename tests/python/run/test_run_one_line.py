@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 
 from nearfar.documents import RunRecord, WorkloadProfile, load, save
 from nearfar.documents.workload import Frame, MemoryObject
@@ -17,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, placement, plan, run_verb
 
 SOURCE = PROGRAMS / "one_line.c"
-NEARFAR = [sys.executable, "-m", "nearfar"]
 
 
 FUNCTIONS = PROGRAMS / "one_line_functions.c"
@@ -28,11 +28,8 @@ def objects_of(
 ) -> tuple[list[MemoryObject], list[str]]:
     """Return the large objects of a traced build, and the profile's warnings."""
     built, profile = str(folder / "one_line"), folder / "profile.json"
-    subprocess.run([*NEARFAR, "cc", *compiler, str(source), "-o", built], check=True)
-    subprocess.run(
-        [*NEARFAR, "profile", "-q", "--repetitions", "1", "-o", str(profile), "--", built],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    nearfar("cc", *compiler, source, "-o", built, check=True)
+    nearfar("profile", "-q", "--repetitions", 1, "-o", profile, "--", built, check=True)
     made = load(profile, WorkloadProfile)
     return [memory for memory in made.objects if memory.size_bytes > 2 << 20], made.warnings
 
