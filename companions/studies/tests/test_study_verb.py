@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,27 @@ from nearfar.documents import Reproduction, load
 from nearfar_studies.study import STUDIES, StudyInputs
 
 QUICK = ["nvdimm-stream", "nvdimm-copies", "nvdimm-pipeline", "thesis-hashmap"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def run_once() -> Iterator[None]:
+    """Run each of these studies once with the same inputs: tests look at ways to show a result."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in QUICK:
+            study = STUDIES.get(name)
+            patch.setattr(study, "run", _kept(study.run))
+        yield
+
+
+def _kept(run: Callable[[Any, StudyInputs], Any]) -> Callable[[Any, StudyInputs], Any]:
+    results: dict[str, Any] = {}
+
+    def kept(study: Any, inputs: StudyInputs) -> Any:
+        if repr(inputs) not in results:
+            results[repr(inputs)] = run(study, inputs)
+        return copy.deepcopy(results[repr(inputs)])
+
+    return kept
 
 
 def test_list_names_every_study(capsys: pytest.CaptureFixture[str]) -> None:

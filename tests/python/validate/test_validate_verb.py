@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import validation_results as made
-from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.documents import ValidationReport, load, save
@@ -114,26 +111,38 @@ def test_two_kernels_are_predicted_and_measured(
     assert not _leftovers(tmp_path)
 
 
+KERNELS = ("gather", "gups")
+
+INTERRUPTED = """
+import os, signal, sys
+from nearfar.__main__ import main
+from nearfar.validate import session, timing
+
+timed = timing.TimingLoop._timed
+
+def interrupted(self, *of):
+    if self.state.results:
+        os.kill(os.getpid(), signal.SIGINT)
+    return timed(self, *of)
+
+session.FIRST_ROUNDS = 2
+timing.TimingLoop._timed = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+"""Ctrl-C while the kernel behind the first finished one runs; curves need two rounds."""
+
+
 @needs_two_cores
 def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> None:
     output, store = tmp_path / "report.json", tmp_path / "store.jsonl"
-    command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "4MiB"]
+    command = [sys.executable, "-c", INTERRUPTED, "validate", "--quick", "--size", "4MiB"]
     command += ["--far", "dram,pages=4k,load=store", "--rounds", "2"]
-    command += ["-o", str(output), "--learn", "--store", str(store)]
-    process = subprocess.Popen(
-        [*command, "--only", "gather,gups"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + patience(120)
-    while not (store.exists() and store.stat().st_size) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=patience(60))
-    assert process.returncode == 130, err
-    assert b"Interrupted" in out
+    command += ["-o", str(output), "--learn", "--store", str(store), "--only", ",".join(KERNELS)]
+    done = subprocess.run(command, capture_output=True, start_new_session=True, check=False)
+    if done.returncode != 130 and b"no results" in done.stderr:
+        pytest.skip("the hypervisor moved the cores during every sample")
+    assert done.returncode == 130, done.stderr
+    assert b"Interrupted" in done.stdout
     report = load(output, ValidationReport)
     assert report.ended == "interrupted"
     assert len(report.results) == 1
@@ -161,7 +170,8 @@ def _leftovers(folder: Path) -> list[str]:
             words = status.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"nearfar.contention.load" in words and _is_ours(status.parent):
+        ours = b"nearfar.contention.load" in words or Path(os.fsdecode(words[0])).name in KERNELS
+        if ours and _is_ours(status.parent):
             results.append(str(words))
     return results + [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
