@@ -32,7 +32,7 @@ def bar(plan: Plan, name: str) -> Alternative:
 
 
 @given(seed=SEEDS, share=SHARES, far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
     workload = samples.workload(seed=seed)
     budget = int(share * sum(each.size_bytes for each in workload.objects))
@@ -54,7 +54,7 @@ def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
     far=st.sampled_from([FAR, NARROW]),
     objects=st.sampled_from([1, 2, 8, 40]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str, far, objects: int):
     """One object larger than the budget, as an arena, is where whole objects lose most."""
     workload = samples.workload(objects=objects, seed=seed)
@@ -80,7 +80,7 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
 
 
 @given(seed=SEEDS, far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
     workload = samples.workload(objects=20, seed=seed)
     plan = place(profile=workload, near=NEAR, far=far, budget="0")
@@ -96,7 +96,7 @@ def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
 
 
 @given(seed=SEEDS, shares=st.tuples(SHARES, SHARES), far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_larger_budget_is_never_slower(seed: int, shares: tuple[float, float], far):
     workload = samples.workload(objects=14, seed=seed)
     footprint = sum(each.size_bytes for each in workload.objects)
@@ -111,7 +111,7 @@ def test_a_larger_budget_is_never_slower(seed: int, shares: tuple[float, float],
 
 
 @given(seed=SEEDS, share=SHARES, far=st.sampled_from([FAR, NARROW]), objects=st.integers(1, 14))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_no_placement_is_farther_from_the_best_than_its_proven_gap(
     seed: int, share: float, far, objects: int
 ):

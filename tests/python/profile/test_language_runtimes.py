@@ -68,15 +68,15 @@ def test_the_heap_of_a_go_program_is_an_object(cgo: str, tmp_path: Path) -> None
 
 @needs_qemu
 @needs_java
-def test_the_heap_of_a_java_program_is_an_object(tmp_path: Path) -> None:
+@pytest.mark.parametrize("collector", ["Serial", pytest.param("G1", marks=pytest.mark.long)])
+def test_the_heap_of_a_java_program_is_an_object(collector: str, tmp_path: Path) -> None:
     subprocess.run(["javac", "-d", str(tmp_path), str(PROGRAMS / "Chase.java")], check=True)
-    for collector in ("-XX:+UseSerialGC", "-XX:+UseG1GC"):
-        quick = "-XX:TieredStopAtLevel=1"
-        words = ("java", collector, quick, "-Xmx64m", "-cp", str(tmp_path), "Chase")
-        profiled = profile(tmp_path, *words)
-        assert only(profiled, "Java heap")["kind"] == "mmap"
-        assert misses(profiled)["Java heap"] > 17 * (1 << 15) * 0.9
-        assert any(item["name"] == "Java compiled code" for item in profiled["objects"])
+    quick = "-XX:TieredStopAtLevel=1"
+    words = ("java", f"-XX:+Use{collector}GC", quick, "-Xmx64m", "-cp", str(tmp_path), "Chase")
+    profiled = profile(tmp_path, *words)
+    assert only(profiled, "Java heap")["kind"] == "mmap"
+    assert misses(profiled)["Java heap"] > 7 * (1 << 15) * 0.9
+    assert any(item["name"] == "Java compiled code" for item in profiled["objects"])
 
 
 @needs_qemu
@@ -84,11 +84,11 @@ def test_the_heap_of_a_java_program_is_an_object(tmp_path: Path) -> None:
 def test_the_heap_and_the_buffers_of_a_node_program_are_objects(tmp_path: Path) -> None:
     profiled = profile(tmp_path, "node", str(PROGRAMS / "chase.js"))
     assert only(profiled, "V8 heap")["kind"] == "mmap"
-    assert misses(profiled)["V8 heap"] > 16 * (1 << 15) * 0.5
+    assert misses(profiled)["V8 heap"] > 6 * (1 << 15) * 0.5
     named = {item["name"]: item for item in profiled["objects"]}
     buffers = named["buffers of JavaScript"]
     assert (buffers["kind"], buffers["size_bytes"] >= 4 << 20) == ("heap", True)
-    assert misses(profiled)["buffers of JavaScript"] > 16 * (4 << 20) / 64 * 0.95
+    assert misses(profiled)["buffers of JavaScript"] > 6 * (4 << 20) / 64 * 0.95
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.timing
 PROGRAMS = Path(__file__).parent / "interpreted"
 LINES = (8 << 18) // 64
 """Cache lines of each array."""
+PYTHON = (sys.executable, "-I", "-S")
+"""Without the packages of a site: importing their hooks takes a third of a start."""
 
 
 def line_of(program: str, text: str) -> int:
@@ -56,7 +58,7 @@ def test_each_array_is_an_object_of_its_line(
 @needs_qemu
 def test_threads_exceptions_and_collections_go_on_as_before(tmp_path: Path) -> None:
     """Frames are read during allocations of any thread, while others raise and collect."""
-    profiled = profile(tmp_path, sys.executable, str(PROGRAMS / "threads.py"))
+    profiled = profile(tmp_path, *PYTHON, str(PROGRAMS / "threads.py"))
     names = {item["name"] for item in profiled["objects"]}
     lines = {"bytearray(6": "__del__", "bytearray(4": "blocks", "bytearray(8": "fail"}
     for text, function in lines.items():
@@ -67,7 +69,7 @@ def test_threads_exceptions_and_collections_go_on_as_before(tmp_path: Path) -> N
 
 @needs_qemu
 def test_callers_and_small_objects_of_python_are_told_apart(tmp_path: Path) -> None:
-    profiled = profile(tmp_path, sys.executable, str(PROGRAMS / "small.py"))
+    profiled = profile(tmp_path, *PYTHON, str(PROGRAMS / "small.py"))
     objects = {item["name"]: item for item in profiled["objects"]}
     made = rf"small\.py:{line_of('small.py', 'list(range')} \(make\) < (first|second)"
     lists = [match[1] for name in objects if (match := re.fullmatch(made, name))]
@@ -87,7 +89,7 @@ def test_callers_and_small_objects_of_python_are_told_apart(tmp_path: Path) -> N
 
 @needs_qemu
 def test_small_objects_have_lines_without_pythons_own_allocator(tmp_path: Path) -> None:
-    words = (sys.executable, str(PROGRAMS / "small.py"))
+    words = (sys.executable, "-S", str(PROGRAMS / "small.py"))
     done, profiled = run(tmp_path, *words, PYTHONMALLOC="malloc")
     assert done.returncode == 0, done.stderr
     assert profiled is not None
@@ -103,7 +105,7 @@ def test_small_objects_have_lines_without_pythons_own_allocator(tmp_path: Path) 
 @needs_qemu
 def test_a_program_that_traces_its_memory_has_lines(tmp_path: Path) -> None:
     """The tables of tracemalloc grow while it has a lock, for which no frame may be read."""
-    profiled = profile(tmp_path, sys.executable, "-X", "tracemalloc", str(PROGRAMS / "small.py"))
+    profiled = profile(tmp_path, *PYTHON, "-X", "tracemalloc", str(PROGRAMS / "small.py"))
     made = f"small.py:{line_of('small.py', 'list(range')} (make) < "
     sizes = {item["name"]: item["size_bytes"] for item in profiled["objects"]}
     for caller in ("first", "second"):

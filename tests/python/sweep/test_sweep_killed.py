@@ -252,7 +252,7 @@ command = "sh -c 'echo $$ > {tmp_path}/pid; exec sleep 600'"
 program = "slow"
 """)
     process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar", "sweep", str(path)],
+        [sys.executable, "-m", "nearfar", "sweep", str(path), "--workers", "1"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

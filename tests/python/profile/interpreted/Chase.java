@@ -13,7 +13,7 @@ public class Chase {
     Node head = null;
     for (int i = 0; i < 1 << 15; i++) head = new Node(head);
     long sum = 0;
-    for (int round = 0; round < 16; round++) {
+    for (int round = 0; round < 6; round++) {
       for (Node p = head; p != null; p = p.next) sum += ++p.a;
     }
     System.out.println(sum);
