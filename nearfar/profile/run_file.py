@@ -16,7 +16,7 @@ from nearfar.program.named_frames import NAMED_FRAME_BIT
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
-VERSION = 9
+VERSION = 10
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -58,8 +58,8 @@ _TABLES = (
 _HEADER = record_type(
     "magic S8, version u4, rate_log2 u4, pid i4, parent_pid i4, forked u4, threads u4,"
     "compiler u8, cache_sets u8, cache_ways u4, mixed_rates u4, wrong_modules u4,"
-    "instrumented_modules u4, dropped u8, lost_regions u8, live_bytes i8, peak_bytes i8,"
-    "private_bytes u8, translations u4, translations_known u4, counts_flushes u4,"
+    "instrumented_modules u4, dropped u8, lost_regions u8, unusual_blocks u8, live_bytes i8,"
+    "peak_bytes i8, private_bytes u8, translations u4, translations_known u4, counts_flushes u4,"
     "threads_alive u4,"
     + "".join(f"{name} TABLE," for name in _TABLES)
     + f"group_misses u8 {GROUP_ROWS * ERROR_GROUPS}",

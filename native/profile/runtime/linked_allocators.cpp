@@ -38,12 +38,13 @@ void move_from_mapping(std::uint64_t address, std::uint64_t size, bool back) {
   if (!guard || size >= large_block) return;
   const std::uint16_t site = mapping_at(address);
   if (site == site_none) return;
-  const std::uint64_t sampled = runtime.lines.overlap(address, size).bytes;
-  const std::uint64_t bytes = weight_of(address, size, sampled).bytes;
+  const Weight weight = is_in_two_pages(address, size)
+                            ? weight_of(sim::SampledLines::cover(address, size))
+                            : weight_of(address, size, runtime.lines.overlap(address, size).bytes);
   if (back) {
-    count_allocated(site, {0, bytes});
+    count_allocated(site, {0, weight.bytes});
   } else {
-    count_freed(site, bytes);
+    count_freed(site, weight.bytes);
   }
 }
 

@@ -62,6 +62,11 @@ void add_range(const Region& region) {
 
 // Tags a block with its site; returns its weight.
 Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
+  if (is_in_two_pages(address, size)) {
+    const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
+    runtime.shadow.tag(cover, Shadow::tags_of(site), alone());
+    return weight_of(cover);
+  }
   if (size < large_block) {
     return weight_of(address, size, runtime.shadow.tag(address, size, site));
   }
@@ -88,6 +93,7 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t he
     Guard const guard;
     if (!guard) return;
     register_thread();
+    add(runtime.header->unusual_blocks, std::uint64_t{1});
     site = site_of_block(call, size);
     if (size != 0) count_allocated(site, place_block(address, size, site));
     sample_live_sometimes();
@@ -106,6 +112,13 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   if (!runtime.lines.any_in(address, size)) return site_none;
   Guard const guard;
   if (!guard) return site_none;
+  if (is_in_two_pages(address, size)) {
+    const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
+    const std::uint16_t site = runtime.shadow.first_tag(cover);
+    if (!is_counted(site)) return site_none;
+    count_freed(site, weight_of(cover).bytes);
+    return site;
+  }
   if (size >= large_block) {
     const std::uint16_t site = runtime.regions.find(address);
     const bool known = is_counted(site);

@@ -11,7 +11,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 9;
+inline constexpr std::uint32_t process_version = 10;
 
 // Sites 0 to 3 are not allocation sites: memory not looked up yet, allocation sites beyond the
 // table, unknown memory, the stacks.
@@ -223,6 +223,8 @@ struct ProcessHeader {
   std::uint32_t instrumented_modules;
   std::uint64_t dropped;       // accesses by signal handlers inside the runtime
   std::uint64_t lost_regions;  // mappings beyond the table
+  std::uint64_t
+      unusual_blocks;  // blocks that were not reported in the short way (usual_blocks.hpp)
   std::int64_t live_bytes;
   std::int64_t peak_bytes;
   std::uint64_t private_bytes;       // a core's private cache, simulated per thread; 0: none

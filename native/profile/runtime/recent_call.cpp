@@ -63,7 +63,7 @@ void store_recent_site(Call call, std::uint16_t site) {
     recent.above[i - 1] = static_cast<std::int32_t>(caller.frame_end - 8 - call.frame_end);
   }
   recent.frame_end = call.frame_end;
-  recent.tags = site * 0x0001000100010001ull;
+  recent.tags = Shadow::tags_of(site);
   recent.record = &runtime.sites[site];
   std::atomic_signal_fence(std::memory_order_seq_cst);
   recent.return_address = call.return_address;

@@ -14,7 +14,7 @@ namespace nearfar::profile {
 struct alignas(64) RecentCall {
   std::uint64_t return_address;  // 0: free; written last
   std::uint64_t frame_end;
-  std::uint64_t tags;  // the site, four times: the tags of a line (shadow.hpp)
+  std::uint64_t tags;  // Shadow::tags_of the site
   SiteRecord* record;
   std::uint32_t depth;
   // Places of the callers' return addresses, above frame_end, and these. Places from `depth` on

@@ -31,7 +31,7 @@ bool Shadow::reserve(const sim::SampledLines& lines) {
 std::uint64_t Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const {
   std::uint64_t sampled_bytes = 0;
   const std::uint64_t end = begin + size;
-  const std::uint64_t sites = site * 0x0001000100010001ull;
+  const std::uint64_t sites = tags_of(site);
   lines_.for_each(begin, size, [&](std::uint64_t line) {
     const std::uint64_t from = line > begin ? line : begin;
     const std::uint64_t last = (line + 64 < end ? line + 64 : end) - 1;

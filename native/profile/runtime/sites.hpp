@@ -41,11 +41,15 @@ struct Weight {
   std::uint64_t bytes;
 };
 Weight weight_of(std::uint64_t begin, std::uint64_t size, std::uint64_t sampled_bytes);
-// The same for a block below two pages at the usual rate.
+// Whether a block is below always_sampled bytes and in at most two pages, at the usual rate.
+inline bool is_in_two_pages(std::uint64_t address, std::uint64_t size) {
+  return runtime.lines.rate_log2() == sim::SampledLines::usual_rate_log2 && size < always_sampled &&
+         (address & 4095) + size <= 8192;
+}
+// The same weight for such a block.
 inline Weight weight_of(const sim::SampledLines::Cover& cover) {
   constexpr unsigned rate_log2 = sim::SampledLines::usual_rate_log2;
-  return {std::uint64_t{cover.first_byte_sampled()} << rate_log2,
-          std::uint64_t{cover.bytes()} << rate_log2};
+  return {std::uint64_t{cover.first_byte_sampled()} << rate_log2, cover.bytes() << rate_log2};
 }
 
 void count_allocated(std::uint16_t site, Weight weight);

@@ -1,9 +1,8 @@
-// The common cases without calls, so that they need few registers: blocks in at most two pages, at
-// the usual rate and with glibc's headers, of a thread's recent call.
 #include "profile/runtime/usual_blocks.hpp"
 
 #include <atomic>
 
+#include "profile/runtime/access.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/pending_access.h"
@@ -26,93 +25,113 @@ namespace {
   return (head & ~7ull) - 8;
 }
 
-// The end of usual_block_allocated, if the total is at its peak or a sample may be due.
-[[gnu::noinline, gnu::cold]] void end_usual_block(std::int64_t total_bytes) {
+// The rest of a report: the header's line, if it is sampled, and what happens at some events only.
+template <bool of_header>
+[[gnu::noinline]] void* end_allocated(void* block, std::int64_t total_bytes, std::uint16_t site) {
   update_live_total(total_bytes);
   if (this_thread.events % live_events_per_clock == 0) sample_live();
   this_thread.inside = 0;
+  if (of_header) {
+    access_line(reinterpret_cast<std::uint64_t>(block) - header_bytes, in_malloc, true, site);
+  }
+  return block;
 }
 
-// Returns false, without any effect, if block_allocated must be called. `here` is the stack address
-// of the caller's frame, for Thread::inside.
+// The owners of listed accesses are noted before a block's memory changes its owner.
+[[gnu::noinline]] void* reported_after_owners(void* block, Call call) {
+  nf_keep_owners();
+  return reported(block, call);
+}
+
+// Calls of other functions are in tail position, so that registers need not be saved.
 template <bool is_alone>
-[[gnu::always_inline]] inline bool usual_block_allocated(std::uint64_t address, Call call,
-                                                         void* here) {
+[[gnu::always_inline]] inline void* report_usual(void* block, Call call) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
   const RecentCall* const calls = this_thread.whole_calls;
-  if (calls == nullptr || this_thread.inside != 0) return false;
-  const std::uint64_t head = *(reinterpret_cast<const std::uint64_t*>(address) - 1);
+  if (calls == nullptr || this_thread.inside != 0) return report_any_allocation(block, call);
+  const std::uint64_t head = header_of(block);
   const std::uint64_t size = usual_size(head);
-  if (!is_usual_block(address, size, head)) return false;
-  const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
-  // A header in a sampled line costs that line. The first header of a page is in the page before.
-  if (static_cast<std::uint32_t>(cover.from_line - 8) < 64 || (address & 4095) == 0) return false;
-  this_thread.inside = reinterpret_cast<std::uintptr_t>(here);
+  // The header of a page's first block is in the page before.
+  if (!is_usual_block(address, size, head) || (address & 4095) == 0)
+    return report_any_allocation(block, call);
+  this_thread.inside = call.frame_end;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   const RecentCall& recent = place_in(calls, call);
-  if (nf_pending.owned != nf_pending.count || !is_same_call(recent, call)) {
+  if (nf_pending.owned != nf_pending.count) {
     this_thread.inside = 0;
-    return false;
+    return reported_after_owners(block, call);
   }
-  runtime.shadow.tag(cover, recent.tags, is_alone);
+  if (!is_same_call(recent, call)) {
+    this_thread.inside = 0;
+    return report_any_allocation(block, call);
+  }
+  const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
   const Weight weight = weight_of(cover);
-  SiteRecord& record = *recent.record;
   const auto bytes = static_cast<std::int64_t>(weight.bytes);
+  runtime.shadow.tag(cover, recent.tags, is_alone);
+  SiteRecord& record = *recent.record;
   add(record.allocations, weight.allocations, is_alone);
   add(record.allocated_bytes, weight.bytes, is_alone);
   const std::int64_t live = add(record.live_bytes, bytes, is_alone);
   if (live > record.peak_bytes) record.peak_bytes = live;
   const std::int64_t total = add(runtime.header->live_bytes, bytes, is_alone);
   const std::uint32_t events = ++this_thread.events;
-  if (total > runtime.header->peak_bytes || events % live_events_per_clock == 0) [[unlikely]] {
-    end_usual_block(total);
-  } else {
-    this_thread.inside = 0;
-  }
-  return true;
+  if (static_cast<std::uint64_t>(cover.from_line - 8) < 64) [[unlikely]]
+    return end_allocated<true>(block, total, recent.site());
+  if (total > runtime.header->peak_bytes || events % live_events_per_clock == 0) [[unlikely]]
+    return end_allocated<false>(block, total, recent.site());
+  this_thread.inside = 0;
+  return block;
 }
 
-// Returns false, without any effect, if block_freed must be called.
-[[gnu::always_inline]] inline bool usual_block_freed(std::uint64_t address, std::uint64_t head,
-                                                     void* here) {
+[[gnu::noinline]] void* reported_beside_threads(void* block, Call call) {
+  return report_usual<false>(block, call);
+}
+
+[[gnu::noinline]] void free_any(void* block) {
+  report_any_free(block);
+  real.free(block);
+}
+
+template <bool is_alone>
+[[gnu::always_inline]] inline void free_usual(void* block, std::uint64_t head,
+                                              std::uint64_t frame_end) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t size = usual_size(head);
-  if (!is_usual_block(address, size, head) || this_thread.inside != 0) return false;
+  if (!is_usual_block(address, size, head) || this_thread.inside != 0) return free_any(block);
   const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
   const std::uint16_t site = runtime.shadow.first_tag(cover);
-  if (site < first_free_site) return false;
-  this_thread.inside = reinterpret_cast<std::uintptr_t>(here);
+  if (site < first_free_site) return free_any(block);
+  this_thread.inside = frame_end;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   // Without sampled bytes, the site may be another block's: nothing is subtracted from it.
   const auto freed = -static_cast<std::int64_t>(weight_of(cover).bytes);
-  const bool is_alone = alone();
   add(runtime.sites[site].live_bytes, freed, is_alone);
   add(runtime.header->live_bytes, freed, is_alone);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   this_thread.inside = 0;
-  return true;
+  real.free(block);
 }
 
-[[gnu::noinline]] void* reported_beside_threads(void* block, Call call) {
-  const auto address = reinterpret_cast<std::uint64_t>(block);
-  return usual_block_allocated<false>(address, call, __builtin_dwarf_cfa())
-             ? block
-             : report_any_allocation(block, call);
+[[gnu::noinline]] void free_beside_threads(void* block, std::uint64_t head,
+                                           std::uint64_t frame_end) {
+  free_usual<false>(block, head, frame_end);
 }
 
 }  // namespace
 
 void* reported(void* block, Call call) {
   if (block == nullptr) return block;
-  if (!alone()) return reported_beside_threads(block, call);
-  const auto address = reinterpret_cast<std::uint64_t>(block);
-  return usual_block_allocated<true>(address, call, __builtin_dwarf_cfa())
-             ? block
-             : report_any_allocation(block, call);
+  return alone() ? report_usual<true>(block, call) : reported_beside_threads(block, call);
 }
 
 void report_and_free(void* block, std::uint64_t head) {
-  const auto address = reinterpret_cast<std::uint64_t>(block);
-  if (!usual_block_freed(address, head, __builtin_dwarf_cfa())) report_any_free(block);
-  real.free(block);
+  const auto frame_end = reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa());
+  if (alone()) {
+    free_usual<true>(block, head, frame_end);
+  } else {
+    free_beside_threads(block, head, frame_end);
+  }
 }
 
 }  // namespace nearfar::profile

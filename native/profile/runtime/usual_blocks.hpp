@@ -1,5 +1,6 @@
-// Reports of the hooks' heap blocks. The first two are not inlined: the hooks then need few
-// registers.
+// Reports of the hooks' heap blocks, in a short way if possible: for blocks in at most two pages,
+// at the usual rate, with glibc's headers, of a thread's recent call. The first two functions are
+// not inlined, so that the hooks need few registers.
 #pragma once
 
 #include <cstdint>

@@ -89,26 +89,26 @@ class SampledLines {
   // The sampled bytes of a range in at most two pages, at the usual rate.
   struct Cover {
     std::uint64_t page;      // number of the page in which the range begins
-    std::int32_t from_line;  // distance of the range from the sampled line of that page
-    std::uint32_t begin;     // the range covers [begin, end) of that line
-    std::uint32_t end;
-    std::uint32_t next_end;  // and [0, next_end) of the next page's line
+    std::int64_t from_line;  // distance of the range from the sampled line of that page
+    std::uint64_t begin;     // the range covers [begin, end) of that line
+    std::uint64_t end;
+    std::uint64_t next_end;  // and [0, next_end) of the next page's line
 
-    std::uint32_t bytes() const { return end - begin + next_end; }
-    bool first_byte_sampled() const { return static_cast<std::uint32_t>(from_line) < 64; }
+    std::uint64_t bytes() const { return end - begin + next_end; }
+    bool first_byte_sampled() const { return static_cast<std::uint64_t>(from_line) < 64; }
   };
   // Without branches: a block's place in its page is random.
   [[gnu::always_inline]] static Cover cover(std::uint64_t begin, std::uint64_t size) {
-    const auto clamp = [](std::int32_t offset) {
-      offset = offset < 64 ? offset : 64;
-      return static_cast<std::uint32_t>(offset > 0 ? offset : 0);
+    const auto clamp = [](std::int64_t offset) {
+      offset = offset > 0 ? offset : 0;
+      return static_cast<std::uint64_t>(offset < 64 ? offset : 64);
     };
     const std::uint64_t page = begin >> 12;
     const std::uint32_t product = hash_of_page(page);
-    const auto line = static_cast<std::int32_t>(line_in_page(product));
-    const auto next = static_cast<std::int32_t>(line_in_page(product + hash_of_page(1)));
-    const auto from = static_cast<std::int32_t>(begin & 4095);
-    const std::int32_t to = from + static_cast<std::int32_t>(size);
+    const auto line = static_cast<std::int64_t>(line_in_page(product));
+    const auto next = static_cast<std::int64_t>(line_in_page(product + hash_of_page(1)));
+    const auto from = static_cast<std::int64_t>(begin & 4095);
+    const std::int64_t to = from + static_cast<std::int64_t>(size);
     return {page, from - line, clamp(from - line), clamp(to - line), clamp(to - 4096 - next)};
   }
 

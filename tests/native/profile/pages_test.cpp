@@ -62,7 +62,7 @@ TEST_CASE("a small block is tagged like any range, and its first tag is its owne
     const std::uint64_t size = 1 + (dice >> 48) % (site % 2 == 0 ? 100 : 8192 - begin % 4096);
     const auto cover = nearfar::sim::SampledLines::cover(begin, size);
     CHECK(expected.tag(begin, size, site) == cover.bytes());
-    shadow.tag(cover, site * 0x0001000100010001ull, site % 3 == 0);
+    shadow.tag(cover, Shadow::tags_of(site), site % 3 == 0);
     if (cover.bytes() != 0) CHECK(shadow.first_tag(cover) == site);
     for (std::uint64_t page = 1ull << 20; page < (1ull << 20) + 16; ++page) {
       for (std::uint64_t at = page << 12; at < (page << 12) + 64; at += 16)

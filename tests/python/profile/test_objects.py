@@ -106,3 +106,12 @@ def test_the_short_way_of_a_block_counts_as_the_long_one(build: Build, run: Run)
     assert short.allocations == long.allocations > 0
     assert short.allocated_bytes == long.allocated_bytes > 0
     assert short.peak_live_bytes == long.peak_live_bytes > 0
+
+
+def test_most_small_blocks_take_the_short_way(build: Build, run: Run) -> None:
+    # One block in 256 begins a page, which is unusual.
+    result = run(build("same_blocks.c"), "4000", "untagged")
+    (short,) = [each for each in result.objects if "short_way" in each.name]
+    touched_lines = short.allocated_bytes / 64 / 64
+    (file,) = result.files
+    assert 0 < file.header["unusual_blocks"] < touched_lines / 10
