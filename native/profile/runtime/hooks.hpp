@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <sys/types.h>
 #include <threads.h>
 
@@ -31,6 +32,8 @@
   HOOK(mremap, void*, (void*, size_t, size_t, int, ...))                                  \
   HOOK(mprotect, int, (void*, size_t, int))                                               \
   HOOK(mlockall, int, (int))                                                              \
+  HOOK(siglongjmp, void, (__jmp_buf_tag*, int))                                           \
+  HOOK(__longjmp_chk, void, (__jmp_buf_tag*, int))                                        \
   HOOK(_exit, void, (int))                                                                \
   HOOK(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)) \
   HOOK(thrd_create, int, (thrd_t*, thrd_start_t, void*))

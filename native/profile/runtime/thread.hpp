@@ -30,8 +30,9 @@ struct Thread {
 extern __thread Thread this_thread __attribute__((tls_model("initial-exec")));
 
 // Held while this thread is inside the runtime. Meanwhile, memory accesses of a signal handler are
-// rejected, unless the interrupted call is gone: a handler that longjmps leaves `inside` set to an
-// address below the stack pointer, in the free part of the stack.
+// rejected. A longjmp out of the handler ends this (hooks_jump.cpp). Any other way out (an
+// exception, setcontext) leaves `inside` set, but below the stack pointer once the program has
+// returned that far.
 class Guard {
  public:
   Guard() {

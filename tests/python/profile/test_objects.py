@@ -115,3 +115,16 @@ def test_most_small_blocks_take_the_short_way(build: Build, run: Run) -> None:
     touched_lines = short.allocated_bytes / 64 / 64
     (file,) = result.files
     assert 0 < file.header["unusual_blocks"] < touched_lines / 10
+
+
+@pytest.mark.parametrize("size", ["5000", "20000"])
+def test_calls_after_a_jump_out_of_malloc_are_counted(build: Build, run: Run, size: str) -> None:
+    result = run(build("left_calls.c"), size)
+    assert result.code == 0
+    turns, jumps = map(int, result.output.split())
+    assert jumps > turns / 4
+    for name in ("after", "after_deeper"):
+        (each,) = [each for each in result.objects if f"{name} " in f"{each.name} "]
+        assert each.allocations == turns
+    (file,) = result.files
+    assert file.header["dropped"] == 0
