@@ -90,7 +90,7 @@ void* allocate_chosen(std::uint64_t& bytes, std::size_t size, int flags, Call ca
   }
   void* block = allocate_in(recognised.target, size, flags);
   if (block == nullptr) return nullptr;
-  if (!record_sample(block, recognised.object, false)) bytes = record_soon;
+  if (!record_sample(block, recognised.object)) bytes = record_soon;
   request_snapshot_after_growth();
   return block;
 }
@@ -113,7 +113,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
   } else if (size >= large_bytes) {
     record_pages(block, size, recognised);
   } else if (countdown_ended(bytes, size) && is_chosen(bytes, size)) {
-    if (!record_sample(block, recognised.object, false)) bytes = record_soon;
+    if (!record_sample(block, recognised.object)) bytes = record_soon;
     request_snapshot_after_growth();
   }
 }

@@ -23,7 +23,7 @@ namespace nearfar::run {
 namespace {
 
 // Size from which on each block is recorded, by its pages. Of smaller blocks, one per as many
-// bytes.
+// bytes, so that those of nearly this size are chosen less often than in proportion to their size.
 constexpr std::size_t always_recorded = NF_RUN_CHOSEN_BYTES;
 
 // Whether this thread records a block, or asks about one: blocks that are needed for that are not
@@ -50,14 +50,14 @@ bool find_program_call(Call& call) {
   return true;
 }
 
-[[gnu::noinline]] void record(const void* block, std::size_t size, Call call) {
+[[gnu::noinline]] void record(const void* block, std::size_t size, std::size_t usable, Call call) {
   if (records || !active || !in_near_heap(block)) return;
   const int error = errno;
   records = true;
   const Recognised recognised =
       find_program_call(call) ? recognise(call, size, false) : Recognised{NF_RUN_NO_OBJECT, 0};
   if (size < always_recorded) {
-    record_sample(block, recognised.object, true);
+    record_lone_sample(block, usable, recognised.object);
   } else {
     record_block(block, size, recognised.object);
   }
@@ -69,7 +69,7 @@ bool find_program_call(Call& call) {
 // Records each large block, also those of constructors that run before this library's.
 void record_large(const void* block, std::size_t size, Call call) {
   if (!active && !records) wake();
-  record(block, size, call);
+  record(block, size, size, call);
 }
 
 bool is_recorded(const void* block) {
@@ -163,9 +163,9 @@ std::uintptr_t nf_prof_tctx_create(void*) {
 }
 void nf_prof_alloc_rollback(void*, std::uintptr_t) {}
 
-void nf_prof_malloc_sample_object(void*, const void* block, std::size_t size, std::size_t,
+void nf_prof_malloc_sample_object(void*, const void* block, std::size_t size, std::size_t usable,
                                   std::uintptr_t) {
-  record(block, size, NEARFAR_THIS_CALL);
+  record(block, size, usable, NEARFAR_THIS_CALL);
 }
 
 // Serves blocks that no cache serves and that need no alignment; jemalloc aligns sampled blocks.

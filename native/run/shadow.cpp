@@ -33,11 +33,36 @@ void for_each_page(const void* block, std::size_t size, F f) {
   }
 }
 
-// Sampled pages that a chosen block represents in a run that places nothing.
+// Sampled pages that a chosen block's first page represents in a run that places nothing.
 constexpr std::uint64_t sample_pages = NF_RUN_CHOSEN_BYTES / group_bytes;
 constexpr std::uint32_t object_mask = (1u << start_shift) - 1;
 
-// Removes a block that begins here; returns the number of pages that it represented.
+bool write_start(const void* block, std::uint16_t object, std::uint32_t flag) {
+  const std::uint32_t start = start_of(block);
+  std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
+  if (*entry != 0 || start == 0) return false;
+  *entry = (start | flag) << start_shift | object;
+  return true;
+}
+
+// The share of its sampled pages, except the first page, that a chosen block represents in addition
+// to NF_RUN_CHOSEN_BYTES. One that is chosen with probability 1 - exp(-x), where x is its size in
+// these bytes, represents x / (1 - exp(-x)) of them: 1 + x / 2 + x^2 / 12 - x^4 / 720 + ...
+double share_of_pages(std::size_t size) {
+  if (size < 2 * page_bytes) return 0;
+  const auto bytes = static_cast<double>(size);
+  const double x = bytes / NF_RUN_CHOSEN_BYTES;
+  const double share = 1.0 / 2 + x / 12 - x * x * x / 720;
+  return share * bytes / (bytes - page_bytes);
+}
+
+// A number in [0, 1) by a hash of a page's number.
+double uniform(std::uint64_t page) {
+  return static_cast<double>(page * 0xD6E8FEB86659FD93ull >> 11) * 0x1p-53;
+}
+
+// Removes a block that begins here; returns the number of pages that its first page
+// represented.
 std::uint64_t forget_start(std::uint64_t first, std::uint32_t start) {
   std::uint32_t& entry = *entry_of(first);
   const std::uint32_t word = entry;
@@ -90,13 +115,23 @@ void record_block(const void* block, std::size_t size, std::uint16_t object) {
   if (pages != 0) add(state.sampled_pages, pages);
 }
 
-bool record_sample(const void* block, std::uint16_t object, bool alone) {
-  const std::uint32_t start = start_of(block);
-  std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
-  if (*entry != 0 || start == 0) return false;
-  *entry = (start | (alone ? chosen_bit : 0)) << start_shift | object;
-  add(state.sampled_pages, alone ? sample_pages : 1);
+bool record_sample(const void* block, std::uint16_t object) {
+  if (!write_start(block, object, 0)) return false;
+  add(state.sampled_pages, std::uint64_t{1});
   return true;
+}
+
+void record_lone_sample(const void* block, std::size_t size, std::uint16_t object) {
+  if (!write_start(block, object, chosen_bit)) return;
+  std::uint64_t pages = sample_pages;
+  const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
+  const double share = share_of_pages(size);
+  for_each_page(block, size, [&](std::uint64_t page) {
+    if (page == first || uniform(page) >= share) return;
+    pages += *entry_of(page) == 0;
+    *entry_of(page) = continued << start_shift | object;
+  });
+  add(state.sampled_pages, pages);
 }
 
 void forget_block(const void* block, std::size_t size) {

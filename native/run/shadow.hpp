@@ -48,9 +48,11 @@ bool shadow_of(std::uint64_t begin, std::uint64_t bytes);
 // Records a block by its pages, which no other block shares. `size` is the requested size; at free
 // it is the usable size, which may be larger.
 void record_block(const void* block, std::size_t size, std::uint16_t object);
-// Records a chosen block; returns false if its page already has one. `alone`: the run places
-// nothing.
-bool record_sample(const void* block, std::uint16_t object, bool alone);
+// Records a chosen block in a run that places blocks; returns false if its page already has one.
+bool record_sample(const void* block, std::uint16_t object);
+// Records a block that was chosen in a run that places nothing, with its usable size. It has pages
+// of its own.
+void record_lone_sample(const void* block, std::size_t size, std::uint16_t object);
 void forget_block(const void* block, std::size_t size);
 
 }  // namespace nearfar::run

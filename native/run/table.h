@@ -131,7 +131,8 @@ struct nf_run_table {
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu
 #define NF_RUN_STEP 0xFFFFu
-/* Bit of a word of the shadow: the word represents this many allocated bytes, not the page. A heap
+/* Bit of a word of the shadow: the word represents this many allocated bytes, not the page. Others
+ * of the block's sampled pages may have words too, which represent their groups. A heap
  * of 100 MB has 200 such blocks, each alone on a page: less than 1 % of memory. */
 #define NF_RUN_CHOSEN 0x80000000u
 #define NF_RUN_CHOSEN_BYTES (512u << 10)

@@ -23,9 +23,9 @@ PAGE_BITS = 3
 NO_OBJECT = 0xFFFF
 NO_POSITION = (1 << 64) - 1
 CHOSEN = 1 << 31
-"""Bit in a page's word: the page has a sampled block, which stands for `CHOSEN_BYTES`."""
+"""Bit in a page's word: the page begins a sampled block and stands for `CHOSEN_BYTES`."""
 CHOSEN_BYTES = 512 << 10
-"""Allocated bytes per sampled block."""
+"""Allocated bytes per sampled block; large ones stand for more (native/run/shadow.cpp)."""
 
 SLOT_BITS, NEAR_SLOTS = 40, 8
 FIRST_ADDRESS = 1 << 44
