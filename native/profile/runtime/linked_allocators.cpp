@@ -21,11 +21,14 @@ namespace {
 __thread const void* last_allocated __attribute__((tls_model("initial-exec")));
 __thread const void* last_freed __attribute__((tls_model("initial-exec")));
 
+// Most blocks are in the same mapping as the block before.
+__thread Regions::Cursor last_region __attribute__((tls_model("initial-exec")));
+
 // The site of the mappings that contain such blocks.
 std::uint16_t mapping_site = site_none;
 
 std::uint16_t mapping_at(std::uint64_t address) {
-  const std::uint16_t site = runtime.regions.find(address);
+  const std::uint16_t site = runtime.regions.find(address, last_region);
   if (site < first_free_site || runtime.sites[site].kind != ObjectKind::mmap) return site_none;
   __atomic_store_n(&mapping_site, site, __ATOMIC_RELAXED);
   return site;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <atomic>
+
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/process_file.hpp"
@@ -117,6 +119,20 @@ Region Regions::look_up(std::uint64_t address) const {
   const std::uint32_t at = lower_bound(address);
   const bool inside = at < count_ && regions_[at].begin <= address;
   return inside ? regions_[at] : Region{address, address, site_none, false};
+}
+
+std::uint16_t Regions::find_anew(std::uint64_t address, std::uint32_t version, Cursor& last) const {
+  const Region region = region_at(address);
+  // A signal handler that jumps away leaves an odd version, which is never used, or a complete
+  // cursor. Nor is the cursor used if the regions have changed since `version` was read.
+  last.version = 1;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  last.begin = region.begin;
+  last.end = region.end;
+  last.site = region.site;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  last.version = version;
+  return region.site;
 }
 
 Region Regions::region_at(std::uint64_t address) const {

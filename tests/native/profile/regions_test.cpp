@@ -52,6 +52,7 @@ TEST_CASE("random mappings and unmappings agree with a map of pages") {
   Regions regions;
   REQUIRE(regions.reserve());
   std::map<std::uint64_t, std::uint16_t> pages;
+  Regions::Cursor last{};
   std::mt19937 dice(4);
   for (int i = 0; i < 3000; ++i) {
     const std::uint64_t begin = dice() % 200;
@@ -69,7 +70,14 @@ TEST_CASE("random mappings and unmappings agree with a map of pages") {
     for (std::uint64_t page = begin; page < end; ++page) pages[page] = site;
     const std::uint64_t probe = dice() % 220;
     const auto page = pages.find(probe);
-    CHECK(regions.find((probe << 12) + 5) == (page == pages.end() ? 0 : page->second));
+    const std::uint16_t expected = page == pages.end() ? 0 : page->second;
+    CHECK(regions.find((probe << 12) + 5) == expected);
+    // The second time, and before the next change also for neighbours, by the cursor.
+    CHECK(regions.find((probe << 12) + 5, last) == expected);
+    CHECK(regions.find((probe << 12) + 7, last) == expected);
+    const auto neighbour = pages.find(probe + 1);
+    CHECK(regions.find((probe + 1) << 12, last) ==
+          (neighbour == pages.end() ? 0 : neighbour->second));
   }
 }
 
