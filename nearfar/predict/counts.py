@@ -24,7 +24,7 @@ from nearfar.documents.workload import (
     Traffic,
     WorkloadProfile,
 )
-from nearfar.profile.traffic import add_traffic
+from nearfar.profile.added_traffic import add_traffic
 
 RUNS_AGREE = 1.15
 """Ratio up to which the counts of two runs agree; they are runs of two builds with random sampled

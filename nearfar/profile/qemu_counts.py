@@ -18,13 +18,14 @@ from nearfar.base.folders import owned_folder
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import CountCheck, MemoryObject, ObjectTraffic, Traffic
+from nearfar.profile.added_traffic import add_traffic
 from nearfar.profile.identity import match_by_allocation
 from nearfar.profile.objects import make_objects
 from nearfar.profile.run_file import ProcessFile, read_run
 from nearfar.profile.session import ProfileRequest, prepare_folder
 from nearfar.profile.sources.process_files import name_instructions
 from nearfar.profile.sources.qemu import QemuSource
-from nearfar.profile.traffic import add_traffic, gather, sampling
+from nearfar.profile.traffic import gather, sampling
 from nearfar.program.control import PHASE_BEFORE
 from nearfar.program.launch import Job, RunOutcome
 

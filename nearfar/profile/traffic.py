@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from nearfar.documents.profiled_run import Sampling
 from nearfar.documents.touched_field import TouchedField
 from nearfar.documents.workload import AccessClasses, Instruction, ObjectTraffic, Traffic
+from nearfar.profile.added_traffic import add_traffic
 from nearfar.profile.events import add_events
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import PAGE_RATE, ProcessFile, Records
@@ -258,17 +259,3 @@ def add_rows(rows: Sequence[ObjectTraffic], weights: Sequence[float] | None = No
             read = read + weight * row.traffic.read_misses.total()
             write = write + weight * row.traffic.write_misses.total()
     return TrafficSum(total, read, write) if known else TrafficSum(total, None, None)
-
-
-def add_traffic(first: Traffic, second: Traffic, weight: float = 1.0) -> Traffic:
-    """Return `first` plus `weight` times `second`."""
-    total = Traffic()
-    for name in Traffic.__struct_fields__:
-        a, b = getattr(first, name), getattr(second, name)
-        if isinstance(a, AccessClasses):
-            for part in a.__struct_fields__:
-                amount = getattr(a, part) + weight * getattr(b, part)
-                setattr(getattr(total, name), part, amount)
-        else:
-            setattr(total, name, a + weight * b)
-    return total

@@ -122,10 +122,9 @@ def _figure_keys() -> list[str]:
 
 def _read(path: Path) -> CoreFigures:
     text, data = read_tables(path, "core")
-    lines = LineMap(text)
 
     def refuse(key: tuple[str | int, ...], message: str) -> NearfarError:
-        return NearfarError(f"{path}:{lines.line(key)}: {message}")
+        return NearfarError(f"{path}:{LineMap(text).line(key)}: {message}")
 
     defaults = data.pop("defaults", {})
     if not isinstance(defaults, dict) or not defaults.keys() <= {"how", "source"}:

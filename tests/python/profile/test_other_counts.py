@@ -10,10 +10,10 @@ from made_profiles import made
 
 from nearfar.documents.profiled_run import CoreModel
 from nearfar.documents.workload import Traffic
+from nearfar.profile.added_traffic import add_traffic
 from nearfar.profile.events import add_events, events_of
 from nearfar.profile.run_file import _RECORDS, SITE_UNKNOWN, ProcessFile
 from nearfar.profile.summary import other_counts
-from nearfar.profile.traffic import add_traffic
 
 
 def file_of(*rows: dict[str, int]) -> ProcessFile:
