@@ -11,7 +11,7 @@ Finite = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
 """Squares and sums of such values stay finite; wider ones are refused where a file is read."""
 
 
-class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Estimate(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A value with its 95 % interval, in the unit that the key holding it names."""
 
     value: Finite

@@ -25,10 +25,10 @@ from nearfar.place.split_traffic import (
     Visits,
     split_traffic,
 )
-from nearfar.predict.interval import perturbations
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION
 from nearfar.predict.models.inversion import InversionModel
+from nearfar.predict.perturbations import perturbations
 from nearfar.predict.phases import phases_of
 
 

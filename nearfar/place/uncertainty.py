@@ -18,9 +18,9 @@ from nearfar.place.capacity import capacity_limits, limit_prices
 from nearfar.place.filling import fill, greedy_order
 from nearfar.place.problem import Problem
 from nearfar.place.search import greedy_memory, is_one_knapsack
-from nearfar.predict.interval import perturbations
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import Model, Perturbation
+from nearfar.predict.perturbations import perturbations
 from nearfar.predict.traffic import Array
 
 MIN_ADDED_SHARE = 0.002

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from nearfar.predict.field_effects import field_effects
 from nearfar.predict.from_counters import models_beside
 from nearfar.predict.in_situ import stages_of, with_pipeline
 from nearfar.predict.inputs import recorded
-from nearfar.predict.interval import FarEstimate, far_estimate
+from nearfar.predict.interval import FarEstimate, far_estimates
 from nearfar.predict.memory import NO_READS, MemoryCosts, ProgramReads
 from nearfar.predict.model import MODELS, NAIVE_MODELS, Model, usable_models
 from nearfar.predict.noise import measurement_noise
@@ -68,18 +69,28 @@ def predict(
     near_side, machine = near_on_machine(near, task.machine, task.page_bytes, task.core)
     common = [*task.remarks, *common_caveats(workload, traffic, near_side)]
     shown = _models_shown(options, workload, task.model)
-    devices, estimates = [], []
+    far_sides = [
+        replace(
+            far_memory(device, near_side, options.host, far_page_bytes, own),
+            channel_sharing=channel_sharing(machine, near, device),
+        )
+        for device in fars
+        if device.technology != "paged"
+    ]
+    models = [[kind(phase, near_side, far) for phase in traffic] for far in far_sides]
+    cases = [(far, m) for far, of_far in zip(far_sides, models, strict=True) for m in of_far]
+    every = iter(far_estimates(kind, near_side, cases))
+    estimates = [list(islice(every, len(traffic))) for _ in far_sides]
+    outcomes = zip(far_sides, zip(models, estimates, strict=True), strict=True)
+    devices = []
     for device in fars:
         if device.technology == "paged":
             devices.append(_paged(workload, device, options))
             continue
-        far_side = far_memory(device, near_side, options.host, far_page_bytes, own)
-        far_side = replace(far_side, channel_sharing=channel_sharing(machine, near, device))
-        models = [kind(phase, near_side, far_side) for phase in traffic]
+        far_side, outcome = next(outcomes)
         sentences = [*near_side.caveats, *far_side.caveats, *common]
         listing = _Listing(shown, options.max_objects, sentences, asked)
-        estimates.append([far_estimate(kind, m.phase, near_side, far_side, m) for m in models])
-        devices.append(_device(workload, device, far_side, (models, estimates[-1]), listing))
+        devices.append(_device(workload, device, far_side, outcome, listing))
     prediction = Prediction(
         producer=producer(),
         profile=origin(options.profile),

@@ -14,10 +14,11 @@ from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.prediction import InputEffect, PhasePrediction, TimeBreakdown
 from nearfar.predict.core_time import TrafficTime
-from nearfar.predict.interval import FarEstimate, host_perturbations, perturbations
+from nearfar.predict.interval import FarEstimate
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.object_effects import added_by_object_ns
+from nearfar.predict.perturbations import host_perturbations, perturbations
 from nearfar.predict.traffic import CHASE, INDEPENDENT, Array, misses, write_backs
 
 MAX_NAMES = 5

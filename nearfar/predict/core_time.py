@@ -178,9 +178,10 @@ def traffic_time(
     `concurrency` threads share the memory's bandwidth, so a line takes that many times its
     bandwidth time from the sum of their CPU times.
     """
-    costs = line_costs(memory, overlap, streams, concurrency)
     if lines.ndim == 1:
-        return TrafficTime(*(lines @ costs).tolist())
+        _, *others = (lines @ _costs_besides_overlap(memory, streams, concurrency)).tolist()
+        return TrafficTime(loads_ns(lines, memory, overlap, streams), *others)
+    costs = line_costs(memory, overlap, streams, concurrency)
     # One row per term, so that arithmetic over placements runs along memory.
     rows = lines.reshape(-1, COLUMNS)
     times = np.empty((costs.shape[1], len(rows)))
@@ -190,11 +191,19 @@ def traffic_time(
     return TrafficTime(*times.reshape(len(times), *lines.shape[:-1]))
 
 
-@lru_cache(maxsize=4096)
+def loads_ns(lines: Array, memory: MemoryCosts, overlap: Overlap, streams: StreamFetch) -> float:
+    """Return the waiting of one placement's loads, the only term that depends on the overlap."""
+    time_ns = float(lines[CHASE]) * memory.cost_ns(overlap.chase)
+    time_ns += float(lines[INDEPENDENT]) * memory.cost_ns(overlap.independent)
+    if not streams.prefetched:
+        time_ns += float(lines[STREAM]) * (memory.latency_ns / overlap.independent)
+    return time_ns
+
+
 def line_costs(
     memory: MemoryCosts, overlap: Overlap, streams: StreamFetch, concurrency: float
 ) -> Array:
-    """Return ns per line by column and by term of `TrafficTime`; cached, as models ask often."""
+    """Return ns per line by column and by term of `TrafficTime`."""
     costs = _costs_besides_overlap(memory, streams, concurrency).copy()
     costs[CHASE, 0] = memory.cost_ns(overlap.chase)
     costs[INDEPENDENT, 0] = memory.cost_ns(overlap.independent)

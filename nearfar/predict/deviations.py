@@ -21,8 +21,8 @@ def joined(
 
     Deviations are logarithms of ratios. `validated` ones count by `share`, `unvalidated` in full.
     """
-    ups = [_quadrature(central, ends, 1.0) for ends in (validated, unvalidated)]
-    downs = [_quadrature(central, ends, -1.0) for ends in (validated, unvalidated)]
+    ups = [_upward(central, ends) for ends in (validated, unvalidated)]
+    downs = [_downward(central, ends) for ends in (validated, unvalidated)]
     if central <= 0.0:
         return Estimate(central, central, central + hypot(*ups))
     highs = [log1p(up / central) for up in ups]
@@ -34,5 +34,9 @@ def joined(
     )
 
 
-def _quadrature(central: float, ends: Sequence[float], sign: float) -> float:
-    return hypot(*(max(sign * (end - central), 0.0) for end in ends))
+def _upward(central: float, ends: Sequence[float]) -> float:
+    return hypot(*[end - central for end in ends if end > central])
+
+
+def _downward(central: float, ends: Sequence[float]) -> float:
+    return hypot(*[central - end for end in ends if end < central])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.predict.core_time import (
@@ -19,6 +19,7 @@ from nearfar.predict.core_time import (
     StreamFetch,
     TrafficTime,
     core_time_ns,
+    loads_ns,
     overlap_at,
     stream_fetch,
     traffic_time,
@@ -137,27 +138,39 @@ def explain(
     return _explanation(core, overlap, time_ns, near_curves_hold=near_curves_hold)
 
 
-@dataclass(frozen=True)
 class _NearCore:
     """A phase's traffic in near memory, on the core that near time was measured on."""
 
-    total: Array
-    near: MemoryCosts
-    factor: float
-    concurrency: float
-    streams: StreamFetch
+    def __init__(
+        self,
+        total: Array,
+        near: MemoryCosts,
+        factor: float,
+        concurrency: float,
+        streams: StreamFetch,
+    ) -> None:
+        self._total, self._near, self.factor, self.streams = total, near, factor, streams
+        any_overlap = traffic_time(total, near, BY_CLASSES, streams, concurrency)
+        _, *self._others = astuple(any_overlap)
 
     def part(self, overlap: Overlap) -> TrafficTime:
-        """Return the traffic's time at an overlap."""
-        return traffic_time(self.total, self.near, overlap, self.streams, self.concurrency)
+        """Return the traffic's time at an overlap, on which only the loads' waiting depends."""
+        return TrafficTime(self._loads_ns(overlap), *self._others)
 
     def time_ns(self, overlap: Overlap, other_ns: float) -> float:
         """Return the core's time at an overlap, with `other_ns` besides waiting."""
-        return float(core_time_ns(other_ns, [self.part(overlap)], [self.factor]))
+        return self.time_of_ns(self.part(overlap), other_ns)
+
+    def time_of_ns(self, part: TrafficTime, other_ns: float) -> float:
+        """Return the core's time for the traffic, with `other_ns` besides waiting."""
+        return float(core_time_ns(other_ns, [part], [self.factor]))
 
     def waiting_ns(self, overlap: Overlap) -> float:
         """Return the waiting of loads, as if everything else were hidden."""
-        return float(self.part(overlap).loads) * self.factor
+        return self._loads_ns(overlap) * self.factor
+
+    def _loads_ns(self, overlap: Overlap) -> float:
+        return loads_ns(self._total, self._near, overlap, self.streams)
 
     def queueing(self, overlap: Overlap, other_ns: float, time_ns: float) -> float:
         """Return how much traffic that nothing waits for lengthens waiting.
@@ -167,11 +180,11 @@ class _NearCore:
         """
         part = self.part(overlap)
         undelayed = replace(part, all_lines=part.reads)
-        undelayed_ns = float(core_time_ns(other_ns, [undelayed], [self.factor]))
+        undelayed_ns = self.time_of_ns(undelayed, other_ns)
         if undelayed_ns <= 0.0:
             return 1.0
         idle = (1.0 - float(part.all_lines) / time_ns) / (1.0 - FREE_BUS_SHARE)
-        lengthened = self.time_ns(overlap, other_ns) / undelayed_ns
+        lengthened = self.time_of_ns(part, other_ns) / undelayed_ns
         return float(lengthened ** min(max(idle, 0.0), 1.0))
 
     def explained(
@@ -196,7 +209,7 @@ def _explanation(
     """Find the part of near time that is not memory, or by how much memory time exceeds it."""
     memory_ns, other_ns, scale = core.time_ns(overlap, 0.0), 0.0, 1.0
     if memory_ns < time_ns:
-        other_ns = _solve_other_ns(lambda other: core.time_ns(overlap, other), time_ns)
+        other_ns = _solve_other_ns(core, overlap, time_ns)
     elif not near_curves_hold:
         scale = time_ns / memory_ns
     queueing = core.queueing(overlap, other_ns, time_ns)
@@ -228,7 +241,7 @@ def _by_classes(core: _NearCore, time_ns: float) -> Explanation:
     memory_ns = core.time_ns(BY_CLASSES, 0.0)
     if core.time_ns(overlap_at(MIN_OVERLAP), 0.0) >= time_ns or memory_ns >= time_ns:
         return core.explained(BY_CLASSES, time_ns, time_ns / memory_ns, 0.0)
-    other_ns = _solve_other_ns(lambda other: core.time_ns(BY_CLASSES, other), time_ns)
+    other_ns = _solve_other_ns(core, BY_CLASSES, time_ns)
     return core.explained(BY_CLASSES, time_ns, 1.0, other_ns)
 
 
@@ -274,12 +287,12 @@ def near_load_factor(phase: PhaseTraffic, near: MemoryCosts, total: Array, time_
     return float(curve.at(drawn_gb_per_s(phase, near, total, time_ns)))
 
 
-def _solve_other_ns(core_ns: Callable[[float], float], time_ns: float) -> float:
-    """Return the time besides memory at which `core_ns` is `time_ns`; `core_ns(0)` is less."""
-    low, high = 0.0, time_ns
+def _solve_other_ns(core: _NearCore, overlap: Overlap, time_ns: float) -> float:
+    """Return the time besides memory at which the core takes `time_ns`; with none it takes less."""
+    part, low, high = core.part(overlap), 0.0, time_ns
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
-        if core_ns(middle) > time_ns:
+        if core.time_of_ns(part, middle) > time_ns:
             high = middle
         else:
             low = middle

@@ -35,9 +35,9 @@ uncalibrated until `nearfar validate` has measured how wide that kind of memory 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import hypot, sqrt
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import hypot
 
 import numpy as np
 
@@ -50,10 +50,14 @@ from nearfar.predict.core_time import (
     traffic_time,
 )
 from nearfar.predict.deviations import joined
-from nearfar.predict.device_figures import ERROR_OF
 from nearfar.predict.memory import MemoryCosts, seen_by
-from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
-from nearfar.predict.shared_cache import contended
+from nearfar.predict.model import Model, Perturbation, usable_models
+from nearfar.predict.perturbations import (
+    count_perturbations,
+    host_perturbations,
+    noise_perturbations,
+    perturbations,
+)
 from nearfar.predict.traffic import (
     CHASE,
     COLUMNS,
@@ -89,6 +93,9 @@ FITTED_SHARE = 0.55
 """The same where a fitted window has all the weight. Leaving one of those kernels out, shares were
 0.37 to 0.50 (88 % covered), and 0.33 to 0.35 with the span of the library's cores for the known
 core (89 %). This one is larger because all ten were known while the window was built."""
+
+CASES_AT_ONCE = 64
+"""Phases and far memories whose perturbed models are kept at once: some 1300 models."""
 
 KINDS_OF_WAITING = (
     [CHASE],
@@ -131,77 +138,118 @@ def far_estimate(
     part those that were calibrated on the cycle-level core (`validated`, `spread`), in full the
     noise and those that this core cannot show (`unvalidated`).
     """
-    near_ns = phase.near_time_ns.value
-    if near_ns <= 0.0:
-        return FarEstimate(Estimate(near_ns, near_ns, near_ns), UNCHANGED, UNCHANGED)
-    if far.is_near:
-        return FarEstimate(phase.near_time_ns, UNCHANGED, UNCHANGED)
-    time = float(central.times_ns(phase.total))
-    validated, unvalidated, spread, noise = (_PerturbedTimes(time, near_ns) for _ in range(4))
-    for perturbation in perturbations(kind, phase, near, far):
+    return far_estimates(kind, near, [(far, central)])[0]
+
+
+def far_estimates(
+    kind: type[Model], near: MemoryCosts, cases: Sequence[tuple[MemoryCosts, Model]]
+) -> list[FarEstimate]:
+    """Return what `far_estimate` returns for each far memory and unperturbed model.
+
+    Their perturbed models are computed together, which takes a part of the time.
+    """
+    estimates: list[FarEstimate] = []
+    for start in range(0, len(cases), CASES_AT_ONCE):
+        perturbed = [
+            _PerturbedModels(kind, near, far, central)
+            for far, central in cases[start : start + CASES_AT_ONCE]
+        ]
+        kind.prepare_all_far([model for case in perturbed for model in case.models()])
+        estimates += [case.estimate() for case in perturbed]
+    return estimates
+
+
+class _PerturbedModels:
+    """The models of one phase and far memory, each with one input perturbed."""
+
+    def __init__(
+        self, kind: type[Model], near: MemoryCosts, far: MemoryCosts, central: Model
+    ) -> None:
+        self._kind, self._near, self._far, self._central = kind, near, far, central
+        self._validated: list[Model] = []
+        self._spread: list[Model] = []
+        self._unvalidated: list[Model] = []
+        self._noise: list[Model] = []
+        phase = central.phase
+        if phase.near_time_ns.value <= 0.0 or far.is_near:
+            return
+
+        def perturbed(perturbations: list[Perturbation]) -> list[Model]:
+            return [kind(phase, near, far, perturbation) for perturbation in perturbations]
+
+        inputs = perturbations(kind, phase, near, far)
         # Perturbations of near time are kept apart, for the quiet slowdown.
-        ends = validated if perturbation.near_time == 1.0 else spread
-        ends.add_model(kind(phase, near, far, perturbation))
-    for perturbation in host_perturbations(far):
-        unvalidated.add_model(kind(phase, near, far, perturbation))
-    for perturbation in noise_perturbations(phase, near, far):
-        noise.add_model(kind(phase, near, far, perturbation))
-    for perturbation in count_perturbations(phase):
-        unvalidated.add_model(kind(phase, near, far, perturbation))
-    uncounted = uncounted_ends(phase, near, far, time)
-    for end in (*uncounted, *sequence_ends(kind, phase, near, far)):
-        unvalidated.add(end, near_ns)
-    for end in (*_bracket(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
-        validated.add(end, near_ns)
-    added = abs(time - near_ns)
-    validated.add_either_way(hypot(MODEL_ERROR * added, central.unexplained() * time))
-    # Beyond a curve's end its value is a guess, which is worse farther out.
-    unvalidated.add_either_way(central.extrapolation() * added)
-    share = kind.deviation_share or _deviation_share(central.fitted_weight())
-    covered = central.times_to_cover_ns()
-    slowdowns = [time_ns / near_ns for time_ns in covered]
-    return FarEstimate(
-        _covering(
-            joined(time, validated.times + spread.times, unvalidated.times + noise.times, share),
-            covered,
-        ),
-        _covering(
-            joined(
-                time / near_ns,
-                validated.slowdowns + spread.slowdowns,
-                unvalidated.slowdowns + noise.slowdowns,
-                share,
-            ),
-            slowdowns,
-        ),
-        _covering(
-            joined(time / near_ns, validated.slowdowns, unvalidated.slowdowns, share), slowdowns
-        ),
-    )
+        self._validated = perturbed([each for each in inputs if each.near_time == 1.0])
+        self._spread = perturbed([each for each in inputs if each.near_time != 1.0])
+        self._unvalidated = perturbed(host_perturbations(far) + count_perturbations(phase))
+        self._noise = perturbed(noise_perturbations(phase, near, far))
+
+    def models(self) -> list[Model]:
+        """Return all models, the unperturbed one first."""
+        return [
+            self._central,
+            *self._validated,
+            *self._spread,
+            *self._unvalidated,
+            *self._noise,
+        ]
+
+    def estimate(self) -> FarEstimate:
+        """Return time and slowdown of everything far, with their intervals."""
+        kind, near, far, central = self._kind, self._near, self._far, self._central
+        phase = central.phase
+        near_ns = phase.near_time_ns.value
+        if near_ns <= 0.0:
+            return FarEstimate(Estimate(near_ns, near_ns, near_ns), UNCHANGED, UNCHANGED)
+        if far.is_near:
+            return FarEstimate(phase.near_time_ns, UNCHANGED, UNCHANGED)
+        time = float(central.times_ns(phase.total))
+        validated, unvalidated, spread, noise = (
+            _PerturbedTimes(time, near_ns, models)
+            for models in (self._validated, self._unvalidated, self._spread, self._noise)
+        )
+        uncounted = uncounted_ends(phase, near, far, time)
+        for end in (*uncounted, *sequence_ends(kind, phase, near, far)):
+            unvalidated.add(end, near_ns)
+        bracket = _bracket(kind.brackets, phase, near, far, time)
+        for end in (*bracket, *central.times_to_spread_ns()):
+            validated.add(end, near_ns)
+        added = abs(time - near_ns)
+        validated.add_either_way(hypot(MODEL_ERROR * added, central.unexplained() * time))
+        # Beyond a curve's end its value is a guess, which is worse farther out.
+        unvalidated.add_either_way(central.extrapolation() * added)
+        share = kind.deviation_share or _deviation_share(central.fitted_weight())
+        in_part, in_full = validated.times + spread.times, unvalidated.times + noise.times
+        covered = central.times_to_cover_ns()
+        far_time = _covering(joined(time, in_part, in_full, share), covered)
+        covered = [time_ns / near_ns for time_ns in covered]
+        in_part, in_full = validated.slowdowns, unvalidated.slowdowns
+        quiet = joined(time / near_ns, in_part, in_full, share)
+        in_part, in_full = in_part + spread.slowdowns, in_full + noise.slowdowns
+        slowdown = joined(time / near_ns, in_part, in_full, share)
+        return FarEstimate(far_time, _covering(slowdown, covered), _covering(quiet, covered))
 
 
-@dataclass
 class _PerturbedTimes:
     """Times and slowdowns of a phase, each with one input perturbed."""
 
-    time_ns: float
-    near_ns: float
-    times: list[float] = field(default_factory=list)
-    slowdowns: list[float] = field(default_factory=list)
+    def __init__(self, time_ns: float, near_ns: float, models: list[Model]) -> None:
+        """Take `models`' times of everything far; the unperturbed one takes `time_ns`."""
+        self._time_ns, self._near_ns = time_ns, near_ns
+        self.times: list[float] = []
+        self.slowdowns: list[float] = []
+        for model in models:
+            self.add(float(model.times_ns(model.phase.total)), model.near_time_ns)
 
     def add(self, time_ns: float, near_ns: float) -> None:
         """Add a time; its slowdown is over the near time that belongs to it."""
         self.times.append(time_ns)
         self.slowdowns.append(time_ns / near_ns)
 
-    def add_model(self, perturbed: Model) -> None:
-        """Add a perturbed model's time of everything far."""
-        self.add(float(perturbed.times_ns(perturbed.phase.total)), perturbed.near_time_ns)
-
     def add_either_way(self, error_ns: float) -> None:
         """Add an error upward and downward."""
-        self.add(self.time_ns + error_ns, self.near_ns)
-        self.add(self.time_ns - error_ns, self.near_ns)
+        self.add(self._time_ns + error_ns, self._near_ns)
+        self.add(self._time_ns - error_ns, self._near_ns)
 
 
 def _bracket(
@@ -216,59 +264,6 @@ def _bracket(
     others = [float(model.times_ns(phase.total)) for model in models]
     ends = (max([time, *others]), min([time, *others]))
     return [time + BRACKET_SHARE * (end - time) for end in ends] if others else []
-
-
-def perturbations(
-    kind: type[Model], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
-) -> list[Perturbation]:
-    """Return the perturbations that the cycle-level core validated."""
-    time = phase.near_time_ns
-    fewest, most = phase.lines_range
-    near_latency, _ = kind.figure_errors(near)
-    latency, bandwidth = kind.figure_errors(far)
-    spread = [time.low / time.value, time.high / time.value] if time.value > 0.0 else []
-    candidates = [
-        *(Perturbation(near_time=end) for end in spread),
-        Perturbation(near_latency=1.0 - min(near_latency, 0.9)),
-        Perturbation(near_latency=1.0 + near_latency),
-        Perturbation(lines=max(fewest, 0.1)),
-        Perturbation(lines=most),
-        Perturbation(far_latency=1.0 - min(latency, 0.9)),
-        Perturbation(far_latency=1.0 + latency),
-        Perturbation(far_bandwidth=1.0 - min(bandwidth, 0.9)),
-        Perturbation(far_bandwidth=1.0 + bandwidth),
-        Perturbation(hits=0.0),
-        Perturbation(hits=2.0),
-        Perturbation(parallelism="classes"),
-        Perturbation(near_curves_hold=True),
-    ]
-    if phase.streams > 1.0:
-        candidates += [Perturbation(streams_share=0.0), Perturbation(streams_share=1.0)]
-    return [
-        candidate
-        for candidate in candidates
-        if candidate != NO_PERTURBATION and candidate.near_time > 0.0
-    ]
-
-
-def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
-    """Return the perturbations whose effects the cycle-level core does not show.
-
-    On that core, latencies and streams need no conversion, writes were measured, and no other core
-    takes lines of a shared cache.
-    """
-    candidates = [Perturbation(far_latency=factor) for factor in far.latency_range]
-    candidates += [Perturbation(far_stream=factor) for factor in far.stream_range]
-    candidates += [Perturbation(far_writes=factor) for factor in far.write_range]
-    if contended(far.device):
-        candidates.append(Perturbation(taken=1.0))
-    return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
-
-
-def count_perturbations(phase: PhaseTraffic) -> list[Perturbation]:
-    """Return the perturbations of the counts to the profile's smallest and largest counts."""
-    candidates = [Perturbation(lines=max(end, 0.01)) for end in phase.other_counts]
-    return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
 
 
 def sequence_ends(
@@ -339,37 +334,6 @@ def waiting_ratios(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> 
         )
         ratios.append(far_ns / near_ns)
     return min(ratios), max(ratios)
-
-
-def noise_perturbations(
-    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
-) -> list[Perturbation]:
-    """Return the perturbations of measured figures by noise, beyond the error of quiet ones."""
-    candidates = []
-    for error, name in (
-        (near.quality.latency_floor, "near_latency"),
-        (near.quality.bandwidth_error(phase.concurrency), "near_bandwidth"),
-        (near.quality.drift_error, "near_time"),
-        (far.quality.latency_floor, "far_latency"),
-        (far.quality.bandwidth_error(phase.concurrency), "far_bandwidth"),
-    ):
-        quiet = ERROR_OF["measured"]
-        if error > quiet:
-            factor = 1.0 + sqrt(error**2 - quiet**2)
-            ends: list[dict[str, Any]] = [{name: factor}, {name: 1.0 / factor}]
-            candidates += [Perturbation(**end) for end in ends]
-    candidates += [Perturbation(lines=lines) for lines in _lines_by_cache(phase, near)]
-    return candidates
-
-
-def _lines_by_cache(phase: PhaseTraffic, near: MemoryCosts) -> list[float]:
-    """Return the factors on lines with the smallest and the largest cache that a core may get."""
-    curve = phase.curve
-    if curve is None or near.quality.cache_range == (1.0, 1.0):
-        return []
-    counted = curve.at(curve.here_bytes)
-    ends = [curve.at(curve.here_bytes * end) for end in near.quality.cache_range]
-    return [end / counted for end in ends if counted > 0.0 and end not in (0.0, counted)]
 
 
 def _deviation_share(fitted_weight: float) -> float:

@@ -187,3 +187,31 @@ def settled_factors(
         low, over = np.where(above, factors, low), np.where(above, error, over)
         high, under = np.where(above, high, factors), np.where(above, under, error)
     return np.asarray(factors)
+
+
+def settled_each(loaded: Callable[[Array], Array], greatest: Array) -> Array:
+    """Return what `settled_factor` returns for each of many curves, with these greatest factors.
+
+    Unlike in `settled_factors`, each stops by itself: its factor does not depend on the others.
+    """
+    tolerance = TOLERANCE * (greatest - 1.0)
+    low = np.ones(len(greatest))
+    over = loaded(low) - low
+    unsettled = over > tolerance
+    if not unsettled.any():
+        return low
+    high = low + over
+    factors = np.where(unsettled, high, low)
+    under = loaded(high) - high
+    for step in range(MAX_STEPS):
+        halve = step % 3 == 2
+        weight = 0.5 if halve else over / np.maximum(over - under, MIN_QUOTIENT)
+        factors = np.where(unsettled, low + (high - low) * weight, factors)
+        error = loaded(factors) - factors
+        unsettled &= np.abs(error) > tolerance
+        if not unsettled.any():
+            break
+        above = error > 0.0
+        low, over = np.where(above, factors, low), np.where(above, error, over)
+        high, under = np.where(above, high, factors), np.where(above, under, error)
+    return factors

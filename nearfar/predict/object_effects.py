@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,18 +29,16 @@ def added_by_object_ns(model: Model) -> Array:
         return np.zeros(len(model.phase.objects))
     all_far_ns = float(model.times_ns(model.phase.total))
     total_ns = float(_without_rounding(all_far_ns - model.near_time_ns, all_far_ns))
-    objects = model.phase.objects
-    touched = model.phase.touched
-    if len(touched) < len(objects):
-        objects = objects[touched]
-    first, last = _first_and_last_ns(model, objects, all_far_ns)
-    added = np.zeros(len(model.phase.objects))
+    objects, touched = model.phase.objects, model.phase.touched
+    some = len(touched) < len(objects)
+    first, last = model.ends_ns(objects[touched]) if some else model.all_ends_ns
+    added = np.zeros(len(objects))
     added[touched] = _without_rounding((first + last) / 2, all_far_ns)
     if total_ns >= 0.0 and model.far.latency_ns >= model.near.latency_ns:
         added = np.maximum(added, 0.0)
     weights = np.abs(added)
     if weights.sum() <= 1e-12 * max(abs(total_ns), 1.0):
-        weights = misses(model.phase.objects) + write_backs(model.phase.objects)
+        weights = misses(objects) + write_backs(objects)
     if weights.sum() == 0.0:
         return np.zeros(len(added))
     return np.asarray(added + weights / weights.sum() * (total_ns - added.sum()))
@@ -57,26 +53,7 @@ def least_added_by_object_ns(model: Model) -> Array:
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
     all_far_ns = float(model.times_ns(model.phase.total))
-    ends_ns = _first_and_last_ns(model, model.phase.objects, all_far_ns)
-    return _without_rounding(np.minimum(*ends_ns), all_far_ns)
-
-
-def _first_and_last_ns(model: Model, objects: Array, all_far_ns: float) -> tuple[Array, Array]:
-    """Return the time that each object adds as the first to go far, and as the last.
-
-    Those of all objects are kept with the model: a plan's costs and its bound both need them.
-    """
-    is_all = objects is model.phase.objects
-    if is_all and (known := _ENDS_NS.get(model)) is not None:
-        return known
-    first = model.times_ns(objects) - model.near_time_ns
-    ends = first, all_far_ns - model.times_ns(model.phase.total - objects)
-    if is_all:
-        _ENDS_NS[model] = ends
-    return ends
-
-
-_ENDS_NS: WeakKeyDictionary[Model, tuple[Array, Array]] = WeakKeyDictionary()
+    return _without_rounding(np.minimum(*model.all_ends_ns), all_far_ns)
 
 
 def _without_rounding(added_ns: Array | float, far_ns: float) -> Array:

@@ -19,7 +19,7 @@ and before that for lines that a store must fetch (see `fences`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import exp, hypot, log, sqrt
 
 import numpy as np
@@ -66,7 +66,6 @@ class BestModel(inversion.InversionModel):
         super().prepare()
         self._remarks: list[str] = []
         self._blend = self._fitted_window()
-        self._added = self._added_far()
         self._fenced = FencedStores(self) if self.phase.total[FENCE] > 0.0 else None
         if self._fenced is not None:
             self._remarks += self._fenced.remarks()
@@ -139,8 +138,9 @@ class BestModel(inversion.InversionModel):
         self._remarks.append(blend.remark)
         return blend
 
-    def _added_far(self) -> tuple[float, float]:
-        """Return a factor on the time that the inversion adds, and a further time, ns.
+    @cached_property
+    def _added(self) -> tuple[float, float]:
+        """A factor on the time that the inversion adds, and a further time, ns.
 
         They make the time of everything far equal to the blend's. If the blend adds less than the
         inversion, a factor below 1 is enough. If the blend adds more, the factor is 1 and the

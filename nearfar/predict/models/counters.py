@@ -153,7 +153,7 @@ class CountersModel(Model):
         self._concurrency = counts.concurrency
         self._lines = _scaled_to_total(counts.lines, float(misses(self.total)))
         self._written = _scaled_to_total(counts.written, float(write_backs(self.total)))
-        drawn = self._drawn(self._lines, self._written, self._near_ns)
+        drawn = _quotient(self._moved_bytes(self._lines, self._written), self._near_ns)
         self._latency_ns = self._near.loaded_ns(drawn)
         waiting_ns = self._lines * _quotient(counts.waiting, counts.lines) * self._latency_ns
         self._in_flight = _quotient(waiting_ns, self._near_ns)
@@ -185,13 +185,17 @@ class CountersModel(Model):
             self._near.least_ns(near_lines, near_written),
             self._far.least_ns(far_lines, far_written),
         )
+        least_ns = least_ns * self._concurrency
+        near_bytes = self._moved_bytes(near_lines, near_written)
+        far_bytes = self._moved_bytes(far_lines, far_written)
+        stay = 1.0 - lines
 
         def time_ns(assumed_ns: Array) -> Array:
-            near_ns = self._near.loaded_ns(self._drawn(near_lines, near_written, assumed_ns))
-            far_ns = self._far.loaded_ns(self._drawn(far_lines, far_written, assumed_ns))
-            longer = ((1.0 - lines) * near_ns + lines * far_ns) / self._latency_ns
+            near_ns = self._near.loaded_ns(near_bytes / assumed_ns)
+            far_ns = self._far.loaded_ns(far_bytes / assumed_ns)
+            longer = (stay * near_ns + lines * far_ns) / self._latency_ns
             unbound_ns = self._near_ns + self._waiting_ns * (longer - 1.0)
-            return np.asarray(np.maximum(unbound_ns, least_ns * self._concurrency))
+            return np.asarray(np.maximum(unbound_ns, least_ns))
 
         # Without load, latencies are idle latencies, which gives the shortest possible time.
         shortest_ns = np.maximum(time_ns(np.full(least_ns.shape, np.inf)), MIN_NS)
@@ -256,9 +260,9 @@ class CountersModel(Model):
         waiting_ns = float((self._in_flight * self._near_ns).sum())
         return waiting_ns / stalled_ns if stalled_ns > 0.0 else None
 
-    def _drawn(self, lines: Array, written: Array, time_ns: Array) -> Array:
-        """Return the bandwidth drawn in a CPU time, GB/s."""
-        return _quotient((lines + written) * LINE_BYTES * self._concurrency, time_ns)
+    def _moved_bytes(self, lines: Array, written: Array) -> Array:
+        """Return the bytes that all threads move: over CPU time, the bandwidth drawn in GB/s."""
+        return (lines + written) * LINE_BYTES * self._concurrency
 
 
 def stalled_share(in_flight: Array, idle_share: Array) -> Array:

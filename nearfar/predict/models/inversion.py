@@ -26,13 +26,15 @@ k gives the cost of a far miss. In addition:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from msgspec.structs import replace
 
 from nearfar.documents.prediction import Bound
+from nearfar.predict.all_far import all_far_ns, far_limit
 from nearfar.predict.core_time import (
     NO_TRAFFIC,
     Number,
@@ -82,10 +84,17 @@ class InversionModel(Model):
             streams_as_shown=not self.far.chains_measured,
         )
         self._far_load = load_curve(self.phase, self.far)
-        self._waits_far, self._moves_far = (
-            waits_far(self.phase, self.near, self.far, self.perturbation.taken, walking=walking)
-            for walking in (True, False)
-        )
+        phase, near, far, taken = self.phase, self.near, self.far, self.perturbation.taken
+        self._waits_far = waits_far(phase, near, far, taken)
+        self._moves_far = waits_far(phase, near, far, taken, walking=False)
+
+    @classmethod
+    def prepare_all_far(cls, models: Sequence[Self]) -> None:
+        """Compute the times of everything far by all of `models` at once."""
+        models = [model for model in models if not model.far.is_near]
+        if models:
+            for model, time_ns in zip(models, all_far_ns(models), strict=True):
+                model._all_moved_ns = time_ns
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
@@ -232,6 +241,11 @@ class InversionModel(Model):
         near_lines, far_lines = (part.lines for part in parts)
         return self.far.channel_sharing.at(far_lines / np.maximum(near_lines + far_lines, 1e-9))
 
+    @property
+    def _far_bandwidth_share(self) -> float:
+        """Share of its bandwidth that far memory gives if all lines are there."""
+        return float(self._bandwidth_share([NO_TRAFFIC, self._all_far]))
+
     @cached_property
     def _least_of_one_core_ns(self) -> float:
         """Minimum time with a part far: one core draws no more from two memories than from one."""
@@ -239,16 +253,9 @@ class InversionModel(Model):
 
     @cached_property
     def _far_limit(self) -> float:
-        """Factor on far bandwidth time that gives the minimum time.
-
-        If the program ran faster than near bandwidth allows, the near bandwidth is too low by
-        `scale`. The far bandwidth is too low by the same factor only if the memories are alike: the
-        slower the far memory, the less its bandwidth depends on what limited near memory when that
-        was measured.
-        """
+        """Factor on far bandwidth time that gives the minimum time."""
         near, far = self.explanation.all_near, self._all_far
-        slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
-        return float(self.explanation.scale ** (1.0 / slower))
+        return float(far_limit(self.explanation.scale, near.all_lines, far.all_lines))
 
     def _fixed_point(self, moved: Array, parts: list[TrafficTime], load: LoadedFactor) -> Any:
         """Return the time at which latency and drawn bandwidth agree."""

@@ -11,10 +11,16 @@ from nearfar.predict.core_time import TrafficTime, core_time_ns
 from nearfar.predict.loaded_latency import (
     LoadedFactor,
     interpolate,
+    settled_each,
     settled_factor,
     settled_factors,
 )
 
+CURVES = st.lists(
+    st.tuples(st.floats(1.0, 8.0), st.floats(0.01, 500.0), st.floats(0.0, 50.0)),
+    min_size=1,
+    max_size=6,
+)
 FACTORS = st.floats(1.0, 8.0)
 
 
@@ -59,3 +65,22 @@ def test_core_time_of_numbers_equals_that_of_arrays(
 def test_interpolation_equals_numpys(x: float):
     xs, ys = [0.0, 1.0, 1.5, 9.0], [4.0, 2.0, 2.0, -1.0]
     assert interpolate(x, xs, ys) == pytest.approx(float(np.interp(x, xs, ys)), abs=1e-12)
+
+
+@given(CURVES)
+def test_each_of_many_curves_settles_as_it_does_alone(curves: list[tuple[float, float, float]]):
+    loads = [LoadedFactor(np.arange(3.0), np.array([1.0, 1.0, last])) for last, _, _ in curves]
+    drawn = [64.0 * lines for _, lines, _ in curves]
+    rest = [other / lines for _, lines, other in curves]
+
+    def each(factors: np.ndarray) -> np.ndarray:
+        times = zip(loads, drawn, rest, factors, strict=True)
+        return np.array([load.at(gb / (other + factor)) for load, gb, other, factor in times])
+
+    together = settled_each(each, np.array([load.greatest for load in loads]))
+    for load, gb, other, factor in zip(loads, drawn, rest, together, strict=True):
+        alone = settled_factor(
+            lambda tried, load=load, gb=gb, other=other: load.at_one(gb / (other + tried)),
+            load.greatest,
+        )
+        assert factor == pytest.approx(alone, rel=1e-6)

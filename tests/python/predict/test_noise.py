@@ -17,8 +17,9 @@ from nearfar.devices.quality import MAX_ERROR, QUIET, quality_of
 from nearfar.documents import DeviceProfile, Plan, Prediction
 from nearfar.place.table import print_plan
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.interval import far_estimate, noise_perturbations
+from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS
+from nearfar.predict.perturbations import noise_perturbations
 from nearfar.predict.table import print_prediction
 from nearfar.predict.traffic import CHASE, COLUMNS, STREAM, PhaseMissCurve, PhaseTraffic
 
