@@ -76,21 +76,14 @@ def keep_near_memory(home: Path) -> None:
 
 def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
     """Run a verb to its end, with this cache; `try` takes the near memory from there."""
-    if words[0] == "try":
-        words = ("try", "--near", cache / "near.json", *words[1:])
-    return nearfar(*words, cwd=folder, env=_variables(cache), timeout=patience(300))
-
-
-def _variables(cache: Path) -> dict[str, str]:
-    paths = (os.environ.get("PYTHONPATH"), str(ROOT))
-    paths = os.pathsep.join(path for path in paths if path)
-    return {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": paths}
+    given = _with_near(cache, words)
+    return nearfar(*given, cwd=folder, env=_variables(cache), timeout=patience(300))
 
 
 def start(cache: Path, folder: Path, *words: object) -> subprocess.Popen[str]:
     """Start a verb in a new interpreter, as the leader of a session without a terminal."""
     return subprocess.Popen(
-        [sys.executable, "-m", "nearfar", *map(str, words)],
+        [sys.executable, "-m", "nearfar", *map(str, _with_near(cache, words))],
         cwd=folder,
         env=_variables(cache),
         stdin=subprocess.DEVNULL,
@@ -99,6 +92,16 @@ def start(cache: Path, folder: Path, *words: object) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
+
+
+def _with_near(cache: Path, words: tuple[object, ...]) -> tuple[object, ...]:
+    return ("try", "--near", cache / "near.json", *words[1:]) if words[0] == "try" else words
+
+
+def _variables(cache: Path) -> dict[str, str]:
+    paths = (os.environ.get("PYTHONPATH"), str(ROOT))
+    joined = os.pathsep.join(path for path in paths if path)
+    return {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": joined}
 
 
 def attempt_in_short(

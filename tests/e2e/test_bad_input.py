@@ -13,6 +13,7 @@ from nearfar.base.errors import ExitCode
 
 from .conftest import ROOT, WholePath, nearfar
 
+TINY = ("--quick", "--repetitions", "2", "--largest", "1MiB", "--accept-noise", "--only", "idle")
 PROGRESS = re.compile(r"nearfar: run \d+ of \d+: ")
 
 
@@ -87,7 +88,7 @@ def test_unwritable_outputs(tmp_path: Path, whole_path: WholePath, verb: str) ->
     devices = ("--near", whole_path.near, "--far", "optane-100-6dimm")
     words: dict[str, tuple[object, ...]] = {
         "machine": (),
-        "measure": ("dram", "--quick", "--seconds", "3", "--accept-noise"),
+        "measure": ("dram", *TINY),
         "predict": (whole_path.run, *devices),
         "place": (whole_path.run, *devices, "--budget", "25%"),
         "report": (whole_path.run, *devices),

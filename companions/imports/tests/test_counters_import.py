@@ -6,11 +6,10 @@ Expected figures are calculated by hand from the files.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forked import nearfar
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import CounterProfile, load
@@ -218,14 +217,10 @@ def test_each_mistake_is_one_sentence(
 
 def test_the_verb_writes_a_document(tmp_path: Path) -> None:
     output = tmp_path / "counters.json"
-    command = [sys.executable, "-m", "nearfar", "counters", "import", "--json", "-o", str(output)]
-    done = subprocess.run(
-        [*command, str(FILES / "constructed-perf.csv")], capture_output=True, text=True, check=True
-    )
+    words = ["counters", "import", "--json", "-o", output]
+    done = nearfar(*words, FILES / "constructed-perf.csv", check=True)
     assert json.loads(done.stdout) == json.loads(output.read_text())
     assert len(load(output, CounterProfile).intervals) == 2
-    missing = subprocess.run(
-        [*command, str(tmp_path / "nothere.csv")], capture_output=True, text=True, check=False
-    )
+    missing = nearfar(*words, tmp_path / "nothere.csv")
     assert missing.returncode == 2
     assert len(missing.stderr.splitlines()) == 1

@@ -149,7 +149,7 @@ def test_a_plain_build_of_another_program_is_reported(program: Path, tmp_path: P
 
 def test_duration_stops_a_server_without_failure(program: Path, tmp_path: Path) -> None:
     # Loading takes some 50 ms on a quiet machine.
-    after = f"{patience(2):.0f}s"
+    after = f"{patience(1):.0f}s"
     nearfar(
         "profile", "-q", "--repetitions", 1, "--duration", "400ms", "--after", after, "--",
         program, "serve", cwd=tmp_path,
