@@ -137,11 +137,20 @@ class Blocks {
   void read_any(std::size_t count, BlockOf block_of, Use use) {
     if (kind_ == Kind::rows && width_ == max_row_ways) {
       const Sets sets = this->sets();
-      for (std::size_t i = 0; i < count; ++i) {
-        sets.prefetch<max_row_ways>(sets.of(block_of(i + prefetch_distance)));
-        const std::uint32_t block = block_of(i);
-        use(i, sets.access<Vector, max_row_ways, clean>(sets.of(block), block << 1U, 0));
-      }
+      sets.with_sets_of([&](auto set_of) {
+        for (std::size_t i = 0; i < count; ++i) {
+          sets.prefetch<max_row_ways>(set_of(block_of(i + prefetch_distance)));
+          const std::uint32_t block = block_of(i);
+          sets.look_up<Vector, max_row_ways, clean>(
+              set_of(block), block << 1U, 0,
+              [&] {
+                use(i, {true, empty_word});
+              },
+              [&](std::uint32_t old) {
+                use(i, {false, old});
+              });
+        }
+      });
     } else if (kind_ == Kind::scanned) {
       Scanned scanned = this->scanned();
       for (std::size_t i = 0; i < count; ++i) {
@@ -182,9 +191,10 @@ class Blocks {
       __builtin_prefetch(words + std::uint64_t{set} * width, 1);
       __builtin_prefetch(recency + set, 1);
     }
-    // `clean`: no block is dirty, nor becomes so.
-    template <typename Vector, unsigned width, bool clean>
-    LookupResult access(std::uint32_t set, std::uint32_t tag, std::uint32_t dirty) const {
+    // `clean`: no block is dirty, nor becomes so. Calls hit(), or missed(the evicted word).
+    template <typename Vector, unsigned width, bool clean, typename Hit, typename Missed>
+    void look_up(std::uint32_t set, std::uint32_t tag, std::uint32_t dirty, Hit hit,
+                 Missed missed) const {
       std::uint32_t* row = words + std::uint64_t{set} * width;
       const std::uint32_t matches = Vector::template matches<width, clean>(row, tag);
       if (matches != 0) {
@@ -192,12 +202,27 @@ class Blocks {
         // A store would delay the next search of the row.
         if (!clean && (dirty & ~row[way]) != 0) row[way] |= 1U;
         recency[set].use(way);
-        return {true, empty_word};
+        hit();
+        return;
       }
       const std::uint32_t way = recency[set].reuse(ways);
       const std::uint32_t old = clean ? empty_word : row[way];
       row[way] = tag | dirty;
-      return {false, old};
+      missed(old);
+    }
+    template <typename Vector, unsigned width, bool clean>
+    LookupResult access(std::uint32_t set, std::uint32_t tag, std::uint32_t dirty) const {
+      LookupResult result;
+      look_up<Vector, width, clean>(
+          set, tag, dirty, [&] { result.hit = true; },
+          [&](std::uint32_t old) { result.evicted = old; });
+      return result;
+    }
+    // Calls `loop` with a function from blocks to sets: no step tests for a mask.
+    template <typename Loop>
+    auto with_sets_of(Loop loop) const {
+      if (mask == 0) return loop([this](std::uint32_t block) { return block % count; });
+      return loop([mask = mask](std::uint32_t block) { return block & mask; });
     }
   };
   [[nodiscard]] Sets sets() { return {words_, recency_.data(), shape_.sets, mask_, shape_.ways}; }
@@ -208,25 +233,28 @@ class Blocks {
     static Passed with(Sets sets, const std::uint32_t* in, std::size_t count, std::uint32_t* out,
                        bool first) {
       const bool distant = std::uint64_t{sets.count} * width * sizeof *out > first_level_bytes;
-      Passed passed{};
-      for (std::size_t i = 0; i < count; ++i) {
-        if (distant) {
-          // Beyond the end of the input this prefetches an arbitrary row, which does no harm.
-          sets.template prefetch<width>(sets.of(in[i + prefetch_distance] >> 1U));
+      return sets.with_sets_of([=](auto set_of) {
+        Passed passed{};
+        for (std::size_t i = 0; i < count; ++i) {
+          if (distant) {
+            // Beyond the end of the input this prefetches an arbitrary row, which does no harm.
+            sets.template prefetch<width>(set_of(in[i + prefetch_distance] >> 1U));
+          }
+          const std::uint32_t request = in[i];
+          const std::uint32_t dirty = clean ? 0 : request & 1U;
+          sets.template look_up<Vector, width, clean>(
+              set_of(request >> 1U), request ^ dirty, dirty, [] {},
+              [&](std::uint32_t old) {
+                if constexpr (clean) {
+                  out[passed.requests++] = request;
+                } else {
+                  emit(request, old, first, out, passed);
+                }
+              });
         }
-        const std::uint32_t request = in[i];
-        const std::uint32_t dirty = clean ? 0 : request & 1U;
-        const LookupResult result = sets.template access<Vector, width, clean>(
-            sets.of(request >> 1U), request ^ dirty, dirty);
-        if (result.hit) continue;
-        if constexpr (clean) {
-          out[passed.requests++] = request;
-        } else {
-          emit(request, result.evicted, first, out, passed);
-        }
-      }
-      if constexpr (clean) passed.fetches = passed.requests;
-      return passed;
+        if constexpr (clean) passed.fetches = passed.requests;
+        return passed;
+      });
     }
   };
   template <typename Vector>
