@@ -128,8 +128,7 @@ NB_MODULE(_window, m) {
             predict(trace);
             std::size_t mispredictions = 0;
             for (const Burst& burst : trace.bursts) {
-              mispredictions +=
-                  std::count(burst.mispredicted.begin(), burst.mispredicted.end(), true);
+              mispredictions += std::count(burst.mispredicted.begin(), burst.mispredicted.end(), 1);
             }
             return mispredictions;
           },

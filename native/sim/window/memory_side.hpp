@@ -27,22 +27,22 @@ class MissBuffers {
       : count_(static_cast<std::uint8_t>(std::clamp(count, 1u, max_in_flight))) {
     in_use_.reserve(reserved);
   }
+  struct Free {
+    Cycles time;
+    std::size_t slot;  // of the time
+  };
   // Returns the time, `requested` or later, at which a buffer is free.
-  Cycles free(Cycles requested) {
+  Free free(Cycles requested) {
     const std::size_t first = at(requested);
-    if (first >= in_use_.size() || in_use_[first] < count_) return requested;
+    if (first >= in_use_.size() || in_use_[first] < count_) return {requested, first};
     // Full slots stay full, so the known full range is skipped at once.
     const bool known = full_begin_ <= first && first < full_end_;
     if (!known) full_begin_ = first;
     full_end_ = not_full_from(known ? full_end_ : first);
-    return static_cast<Cycles>(static_cast<std::int64_t>(full_end_)) * width;
+    return {static_cast<Cycles>(static_cast<std::int64_t>(full_end_)) * width, full_end_};
   }
-  unsigned in_use(Cycles time) const {
-    const std::size_t slot = at(time);
-    return slot < in_use_.size() ? in_use_[slot] : 0;
-  }
-  void occupy(Cycles begin, Cycles end) {
-    const std::size_t first = at(begin);
+  unsigned in_use(std::size_t slot) const { return slot < in_use_.size() ? in_use_[slot] : 0; }
+  void occupy(std::size_t first, Cycles end) {
     const std::size_t last = std::max(first + 1, at(end));
     // Vectors begin at multiples of their length: a load that spans two earlier stores would wait.
     std::size_t slot = first / each * each;
@@ -135,12 +135,12 @@ class MemorySide {
   // Returns the arrival time of a line. `in_sequence`: the previous line has opened its DRAM row,
   // so the line does not queue.
   Cycles arrives(Cycles requested, bool in_sequence) {
-    const Cycles begin = miss_buffers_.free(requested);
+    const MissBuffers::Free free = miss_buffers_.free(requested);
     const unsigned in_flight =
-        in_sequence ? 1 : std::min(miss_buffers_.in_use(begin) + 1, max_in_flight);
-    const Cycles arrival = later(begin + medium_.latency[in_flight],
-                                 on_bus(begin) - medium_.line + medium_.latency[1]);
-    miss_buffers_.occupy(begin, arrival);
+        in_sequence ? 1 : std::min(miss_buffers_.in_use(free.slot) + 1, max_in_flight);
+    const Cycles arrival = later(free.time + medium_.latency[in_flight],
+                                 on_bus(free.time) - medium_.line + medium_.latency[1]);
+    miss_buffers_.occupy(free.slot, arrival);
     return arrival;
   }
   // Returns the arrival time of a prefetched line of a stream whose last line arrived at `before`.
@@ -186,7 +186,7 @@ class Streams {
 
   Streams() {
     for (Lines& lines : continuing_) lines.fill(no_line);
-    alike_[no_line % alike_.size()] = 3 * count;
+    alike(no_line) = count;
     for (std::uint32_t at = 0; at < count; ++at) {
       older_[at] = at - 1;
       newer_[at] = at + 1;
@@ -203,9 +203,11 @@ class Streams {
     if (stream.length != 0 && step == 0) return stream;
     ++stream.length;
     // The second line decides the direction.
-    continue_at(same, at, line);
-    continue_at(up, at, line + (step == 0 ? 1 : step));
-    continue_at(down, at, line + (step == 0 ? -1 : step));
+    --alike(continuing_[same][at]);
+    ++alike(line);
+    continuing_[same][at] = line;
+    continuing_[up][at] = line + (step == 0 ? 1 : step);
+    continuing_[down][at] = line + (step == 0 ? -1 : step);
     return stream;
   }
 
@@ -218,8 +220,9 @@ class Streams {
 
   // Returns the first stream that `line` continues; `count` if there is none, as for most lines of
   // random accesses. Without branches on a stream, the search is vectorised.
-  [[nodiscard]] std::uint32_t continued_by(std::uint32_t line) const {
-    if (alike_[line % alike_.size()] == 0) return count;
+  [[nodiscard]] std::uint32_t continued_by(std::uint32_t line) {
+    // A stream's next line is a neighbour of its last one.
+    if ((alike(line - 1) | alike(line) | alike(line + 1)) == 0) return count;
     std::uint32_t any = 0;
     for (std::uint32_t at = 0; at < count; ++at) any |= continues(at, line);
     if (any == 0) return count;
@@ -231,12 +234,7 @@ class Streams {
     return (continuing_[same][at] == line ? 1U : 0U) | (continuing_[up][at] == line ? 1U : 0U) |
            (continuing_[down][at] == line ? 1U : 0U);
   }
-  void continue_at(Which which, std::uint32_t at, std::uint32_t line) {
-    std::uint32_t& held = continuing_[which][at];
-    --alike_[held % alike_.size()];
-    ++alike_[line % alike_.size()];
-    held = line;
-  }
+  std::uint8_t& alike(std::uint32_t line) { return alike_[line % alike_.size()]; }
   // Returns the stream that was not used for longest, emptied.
   [[nodiscard]] std::uint32_t begin() {
     streams_[oldest_].length = 0;
@@ -256,7 +254,7 @@ class Streams {
 
   std::array<Stream, count> streams_;
   std::array<Lines, 3> continuing_;  // lines that continue each stream
-  // Their number by the low bits of the line, so that most searches are left out.
+  // Number of streams by the low bits of their last line, so that most searches are left out.
   std::array<std::uint8_t, 2048> alike_{};
   // By recency of use. The ends' outer neighbours are not read.
   Lines older_;

@@ -50,13 +50,13 @@ class Predictor {
 };
 
 void predict_burst(const Trace& trace, Burst& burst, Predictor& predictor) {
-  burst.mispredicted.assign(burst.blocks.size(), false);
+  burst.mispredicted.assign(burst.blocks.size(), 0);
   for (std::size_t i = 0; i + 1 < burst.blocks.size(); ++i) {
     const Block& block = trace.blocks[burst.blocks[i]];
     const std::uint32_t last = block.first + block.count - 1;
     if (block.count == 0 || trace.code.conditional[last] == 0) continue;
     const bool taken = trace.blocks[burst.blocks[i + 1]].begin != block.end;
-    burst.mispredicted[i] = predictor.mispredicts(block.end, taken);
+    burst.mispredicted[i] = predictor.mispredicts(block.end, taken) ? 1 : 0;
   }
 }
 

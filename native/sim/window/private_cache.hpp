@@ -22,7 +22,9 @@ class FirstLevel {
     std::memcpy(&far, set.data() + ways / 2, sizeof far);
     const auto equal = (Pair)((near == word) | (far == word));
     if ((equal[0] | equal[1]) == 0) {
-      std::memmove(set.data() + 1, set.data(), (ways - 1) * sizeof word);
+      std::memcpy(&far, set.data() + ways / 2 - 1, sizeof far);
+      std::memcpy(set.data() + 1, &near, sizeof near);
+      std::memcpy(set.data() + ways / 2, &far, sizeof far);
       set[0] = word;
       return false;
     }

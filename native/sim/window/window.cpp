@@ -29,14 +29,23 @@ class History {
   Cycles* end_;
 };
 
-// An instruction on this core. Its registers are numbers of Rows::registers: those of its address
-// from `begin` on, then its other inputs, then its results.
+// Registers beside those of the code: one that is always ready, and one that nothing reads.
+constexpr std::uint16_t ready_register = max_registers;
+constexpr std::uint16_t unread_register = max_registers + 1;
+
+// An instruction on this core. Nearly all have at most two registers in each list; the others are
+// numbers of Rows::registers: those of the address from `begin` on, then inputs, then results.
 struct Row {
+  using Two = std::array<std::uint16_t, 2>;
+  Two address;
+  Two uses;
+  Two defs;
   std::uint32_t begin;
   std::uint32_t address_end;
   std::uint32_t uses_end;
   std::uint32_t defs_end;
   std::uint32_t entries;  // of the window
+  bool longer;            // whether any list is
   Cycles takes;           // to enter, or to retire
   Cycles computes;
 };
@@ -45,19 +54,18 @@ struct Row {
 struct Rows {
   Rows(const Code& code, const Core& core) {
     rows.reserve(code.cycles.size());
-    const auto add = [&](const RegisterLists& lists, std::size_t row) {
-      registers.insert(registers.end(), lists.values.begin() + lists.begins[row],
-                       lists.values.begin() + lists.begins[row + 1]);
-      return static_cast<std::uint32_t>(registers.size());
-    };
     for (std::size_t i = 0; i < code.cycles.size(); ++i) {
       const Cycles cycles = code.cycles[i];
       Row row{};
       row.begin = static_cast<std::uint32_t>(registers.size());
-      row.address_end = add(code.address, i);
-      row.uses_end = add(code.uses, i);
-      row.defs_end = add(code.defs, i);
+      row.address = add(code.address, i, ready_register);
+      row.address_end = static_cast<std::uint32_t>(registers.size());
+      row.uses = add(code.uses, i, ready_register);
+      row.uses_end = static_cast<std::uint32_t>(registers.size());
+      row.defs = add(code.defs, i, unread_register);
+      row.defs_end = static_cast<std::uint32_t>(registers.size());
       row.entries = code.computing[i] != 0 ? core.computing : 1;
+      row.longer = row.begin != row.defs_end;
       row.takes = row.entries / core.width;
       row.computes = cycles > 1 ? 1 + core.arithmetic * (cycles - 1) : cycles;
       rows.push_back(row);
@@ -66,6 +74,21 @@ struct Rows {
 
   std::vector<Row> rows;
   std::vector<Register> registers;
+
+ private:
+  // Returns the first two registers of the row, `none` for each that is missing; adds the others.
+  Row::Two add(const RegisterLists& lists, std::size_t row, std::uint16_t none) {
+    Row::Two two{none, none};
+    for (std::uint32_t i = lists.begins[row]; i < lists.begins[row + 1]; ++i) {
+      const std::uint32_t at = i - lists.begins[row];
+      if (at < two.size()) {
+        two[at] = lists.values[i];
+      } else {
+        registers.push_back(lists.values[i]);
+      }
+    }
+    return two;
+  }
 };
 
 class Simulation {
@@ -88,61 +111,63 @@ class Simulation {
     Cycles begin_cycle = -1;
     std::uint32_t begin_instruction = 0;
     stored_.assign(burst.accesses.size(), 0);
-    // Where a local variable holds them, no store of another time makes them be loaded again.
-    Cycles entered = 0;
-    Cycles retire = 0;
-    Cycles fetch_from = 0;
+    Times times;
     History retired(core_.window);
     const Access* const accesses = burst.accesses.data();
-    const auto instruction_of = [&](std::size_t at) {
-      return at < burst.accesses.size() ? accesses[at].instruction : UINT32_MAX;
+    const auto instruction_of = [accesses, count = burst.accesses.size()](std::size_t at) {
+      return at < count ? accesses[at].instruction : UINT32_MAX;
     };
     std::uint32_t next = instruction_of(0);
-    for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
-      const Block& block = trace_.blocks[burst.blocks[i]];
-      const Row* const end = rows_.rows.data() + block.first + block.count;
-      Cycles completed = 0;
-      for (const Row* row = end - block.count; row < end; ++row, ++instruction) {
-        entered = later(later(entered + row->takes, retired.oldest()), fetch_from);
-        const Cycles requested = ready(row->begin, row->address_end, entered + 1);
-        const Cycles inputs = ready(row->address_end, row->uses_end, requested);
-        Cycles loaded = 0;
+    const Block* const blocks = trace_.blocks.data();
+    const Row* const rows = rows_.rows.data();
+    const std::uint8_t* mispredicted = burst.mispredicted.data();
+    for (const std::uint32_t number : burst.blocks) {
+      const Block& block = blocks[number];
+      const Row* const end = rows + block.first + block.count;
+      const Row* row = end - block.count;
+      times.completed = 0;
+      for (; row < end; ++row, ++instruction) {
+        // Those before the next access, in a loop whose times stay in registers: it calls nothing.
+        Times passed = times;
+        for (; row < end && instruction != next; ++row, ++instruction) {
+          step(*row, passed, retired, [](Cycles) { return Cycles{0}; });
+        }
+        times = passed;
+        if (row == end) break;
         std::size_t store = none;
-        for (; next == instruction; next = instruction_of(++access)) {
-          const Access& memory_access = accesses[access];
-          if (access == counted_from) {
-            begin_cycle = retire;
-            begin_instruction = instruction;
-            counting_ = true;
+        step(*row, times, retired, [&](Cycles requested) {
+          Cycles loaded = 0;
+          for (; next == instruction; next = instruction_of(++access)) {
+            const Access& memory_access = accesses[access];
+            if (access == counted_from) {
+              begin_cycle = times.retire;
+              begin_instruction = instruction;
+              counting_ = true;
+            }
+            if (memory_access.store) {
+              store = access;
+            } else if (memory_access.stored_by != 0) {
+              const Cycles arrival = later(requested, stored_[memory_access.stored_by - 1]);
+              loaded = later(loaded, arrival + core_.first_level);
+            } else {
+              loaded = later(loaded, arrive(memory_access.line, served[access], requested, result));
+            }
           }
-          if (memory_access.store) {
-            store = access;
-          } else if (memory_access.stored_by != 0) {
-            const Cycles arrival = later(requested, stored_[memory_access.stored_by - 1]);
-            loaded = later(loaded, arrival + core_.first_level);
-          } else {
-            loaded = later(loaded, arrive(memory_access.line, served[access], requested, result));
-          }
-        }
-        completed = later(inputs, loaded) + row->computes;
-        for (std::uint32_t d = row->uses_end; d < row->defs_end; ++d) {
-          registers_[rows_.registers[d]] = completed;
-        }
-        retire = later(retire + row->takes, completed);
-        retired.push(retire);
-        for (std::uint32_t entry = 1; entry < row->entries; ++entry) retired.push(retire);
+          return loaded;
+        });
         if (store != none) {
-          stored_[store] = completed;
-          entered = drain(accesses[store].line, served[store], entered, retire, result);
+          stored_[store] = times.completed;
+          times.entered =
+              drain(accesses[store].line, served[store], times.entered, times.retire, result);
         }
       }
-      if (burst.mispredicted[i]) {
-        fetch_from = later(fetch_from, completed + core_.mispredicted);
+      if (*mispredicted++ != 0) {
+        times.fetch_from = later(times.fetch_from, times.completed + core_.mispredicted);
         if (counting_) ++result.mispredictions;
       }
     }
     if (begin_cycle >= 0) {
-      result.cycles += retire - begin_cycle;
+      result.cycles += times.retire - begin_cycle;
       result.instructions += instruction - begin_instruction;
     }
     for (const Access& touched : burst.accesses) arrivals_[touched.line] = unknown;
@@ -153,6 +178,37 @@ class Simulation {
  private:
   static constexpr std::size_t none = SIZE_MAX;
 
+  // Times of the newest instruction.
+  struct Times {
+    Cycles entered = 0;
+    Cycles completed = 0;
+    Cycles retire = 0;
+    Cycles fetch_from = 0;  // of the next instruction, at the earliest
+  };
+
+  // Simulates an instruction. load(requested) returns when its loads have arrived; 0: it has none.
+  template <typename Load>
+  [[gnu::always_inline]] void step(const Row& row, Times& times, History& retired, Load load) {
+    times.entered = later(later(times.entered + row.takes, retired.oldest()), times.fetch_from);
+    Cycles requested = ready(row.address, times.entered + 1);
+    if (row.longer) requested = ready(row.begin, row.address_end, requested);
+    Cycles inputs = ready(row.uses, requested);
+    if (row.longer) inputs = ready(row.address_end, row.uses_end, inputs);
+    times.completed = later(inputs, load(requested)) + row.computes;
+    for (const std::uint16_t def : row.defs) registers_[def] = times.completed;
+    if (row.longer) {
+      for (std::uint32_t d = row.uses_end; d < row.defs_end; ++d) {
+        registers_[rows_.registers[d]] = times.completed;
+      }
+    }
+    times.retire = later(times.retire + row.takes, times.completed);
+    retired.push(times.retire);
+    for (std::uint32_t entry = 1; entry < row.entries; ++entry) retired.push(times.retire);
+  }
+
+  Cycles ready(const Row::Two& two, Cycles from) const {
+    return later(later(from, registers_[two[0]]), registers_[two[1]]);
+  }
   // Returns the time, `from` or later, at which registers [begin, end) of the rows are ready.
   Cycles ready(std::uint32_t begin, std::uint32_t end, Cycles from) const {
     for (std::uint32_t i = begin; i < end; ++i) {
@@ -164,8 +220,8 @@ class Simulation {
   // A store retires at once and waits for its line in the store buffer; a full buffer stops the
   // entry of instructions. Consecutive stores to a line share one entry. Returns the time of the
   // last entry, `entered` or later.
-  Cycles drain(std::uint32_t line, Served from, Cycles entered, Cycles retire,
-               WindowResult& result) {
+  [[gnu::noinline]] Cycles drain(std::uint32_t line, Served from, Cycles entered, Cycles retire,
+                                 WindowResult& result) {
     if (line == drained_line_) return entered;
     drained_line_ = line;
     const Cycles room = later(entered, drained_.oldest());
@@ -175,7 +231,8 @@ class Simulation {
     return room;
   }
 
-  Cycles arrive(std::uint32_t line, Served from, Cycles requested, WindowResult& result) {
+  [[gnu::always_inline]] Cycles arrive(std::uint32_t line, Served from, Cycles requested,
+                                       WindowResult& result) {
     const bool first_level = cache_.touch(line);
     Cycles& arrival = arrivals_[line];
     if (arrival != unknown) {
@@ -226,7 +283,7 @@ class Simulation {
   History drained_;
   std::vector<Cycles> stored_;     // per store: when its value is ready
   std::vector<Cycles>& arrivals_;  // per line: its arrival; unknown: not touched
-  std::array<Cycles, max_registers> registers_{};
+  std::array<Cycles, max_registers + 2> registers_{};
   FirstLevel cache_;
   Streams streams_;
   Cycles drain_ = 0;

@@ -80,6 +80,17 @@ TEST_CASE("A chase takes the whole latency each time") {
   CHECK(dependences(chase, chase.bursts[0])[0] == 0);
 }
 
+TEST_CASE("An instruction waits for the last of many registers, and sets it") {
+  const Trace plain = loop({{.address = 1, .def = 2}, {.use = 2, .def = 1}}, 1000);
+  Trace many = plain;
+  // Before each register stand two that nothing writes, or nothing reads.
+  many.code.address = {{0, 3, 3}, {5, 6, 1}};
+  many.code.uses = {{0, 0, 3}, {5, 6, 2}};
+  many.code.defs = {{0, 3, 6}, {7, 8, 2, 7, 8, 1}};
+  CHECK(per_access(plain, Served::near, 320) == doctest::Approx(latency + 2).epsilon(0.01));
+  CHECK(per_access(many, Served::near, 320) == per_access(plain, Served::near, 320));
+}
+
 TEST_CASE("The miss buffers limit independent misses") {
   const Trace gather = loop({{.address = 1, .def = 2}, {}, {}}, 1000);
   CHECK(per_access(gather, Served::near, 320) == doctest::Approx(best).epsilon(0.05));
