@@ -1,87 +1,59 @@
 """Traffic of an object whose elements are split into a hot and a cold part.
 
 A line holds more hot parts than whole elements. So reads in sequence fetch fewer lines, and a cache
-holds more elements: the object's own miss curve gives the misses that remain of all accesses, in
-sequence or not. A visit that touches
-the cold part fetches a line more, unless the cache holds the element.
+holds more elements: the object's own curves give the misses, the accesses that reach the last level
+and the page walks that remain. A visit that touches the cold part fetches a line more, unless the
+cache holds the element.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
-import numpy as np
-
-from nearfar.base.units import LINE_BYTES
-from nearfar.documents.touched_field import TouchedField
+from nearfar.base.units import PAGE_BYTES
 from nearfar.documents.workload import ObjectTraffic
-from nearfar.place.type_use import Access, TypeUse, block_bytes, extent, lines_of
+from nearfar.place.hot_cold import HotCold, Part, Visits
+from nearfar.place.object_curves import ObjectCurves, Remaining
+from nearfar.place.type_use import Access
 
-POINTER_BYTES = 8
 CURVE_STEP = 1.5
 """Largest ratio of neighbouring sizes of a miss curve: a sequence's step is known up to that."""
 
 AccessKey = tuple[tuple[str, int], tuple[int, ...], str]
 """Visit, offsets of the fields, and access class with operation, which identify an access."""
 
-Visits = Literal["value", "few", "many"]
-"""Assumption about visits of the cold part, as counts do not show which accesses share a visit.
 
-value: likely; a field that is not always touched counts in half of the visits
-few: only fields that every visit touches count; a sequence fits into the cache if its curve allows
-many: every access to the cold part is a visit of its own
-"""
+class Waits(NamedTuple):
+    """Number of waits besides misses."""
+
+    pages: float
+    """Pages that sequences of misses start."""
+    hits: float
+    """Hits of the shared cache outside sequences."""
+    walks: float
+    """Page walks outside sequences."""
 
 
-@dataclass(frozen=True)
-class HotCold:
-    """A type's fields in two parts."""
-
-    use: TypeUse
-    hot: tuple[TouchedField, ...]
-
-    @property
-    def hot_bytes(self) -> int:
-        """Bytes of the hot fields."""
-        return sum(touched.bytes for touched in self.hot)
-
-    @property
-    def strides(self) -> tuple[int, int]:
-        """Bytes from one hot part to the next, and from one cold part to the next."""
-        hot = -(-self.hot_bytes // POINTER_BYTES) * POINTER_BYTES
-        cold = max(0, self.use.type_bytes - self.hot_bytes)
-        if self.use.alone:
-            # The cold part is a separate block, so the hot part needs a pointer to it.
-            return block_bytes(hot + POINTER_BYTES), block_bytes(cold)
-        return hot, -(-cold // POINTER_BYTES) * POINTER_BYTES
-
-    def hot_fields(self, access: Access) -> list[TouchedField]:
-        """Return the hot fields that an access touches."""
-        return [touched for touched in access.fields if self._overlaps(touched)]
-
-    def cold_fields(self, access: Access) -> list[TouchedField]:
-        """Return the fields that an access touches outside the hot part."""
-        keys = {(touched.offset, touched.bytes) for touched in self.hot}
-        return [touched for touched in access.fields if (touched.offset, touched.bytes) not in keys]
-
-    def _overlaps(self, touched: TouchedField) -> bool:
-        return any(
-            touched.offset < hot.offset + hot.bytes and hot.offset < touched.offset + touched.bytes
-            for hot in self.hot
-        )
+NO_WAITS = Waits(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class PartTraffic:
-    """Fetched lines of one part, by access class, and its share of all stores."""
+    """Traffic of one part."""
 
     reads: dict[str, float]
+    """Fetched lines by access class."""
     writes: dict[str, float]
     stores_share: float
+    """Share of all stores."""
     accesses: float
+    private: float
+    """Accesses that miss the private caches."""
+    waits: Waits
 
     @property
     def lines(self) -> float:
@@ -89,74 +61,174 @@ class PartTraffic:
         return sum(self.reads.values()) + sum(self.writes.values())
 
 
+@dataclass(frozen=True)
+class SplitTraffic:
+    """Traffic of both parts in one phase, and the waits before the split."""
+
+    hot: PartTraffic
+    cold: PartTraffic
+    before: Waits
+
+    @property
+    def after(self) -> Waits:
+        """Waits for both parts."""
+        return Waits(*(sum(both) for both in zip(self.hot.waits, self.cold.waits, strict=True)))
+
+
 def split_traffic(
     split: HotCold,
     row: ObjectTraffic,
     accesses: Sequence[Access],
-    curve: RemainingMisses,
+    curves: ObjectCurves,
     visits: Visits,
-) -> tuple[PartTraffic, PartTraffic]:
+) -> SplitTraffic:
     """Return the traffic of the hot part and of the cold part in one phase.
 
     `accesses` are those that the profile lists for the object `row`.
     """
-    misses = row.traffic.misses()
-    sequential = row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
-    sequential_share = min(1.0, sequential / misses) if misses else 0.0
+    whole = _Whole(split, row, accesses)
     cold_visits = _cold_visits(split, accesses, visits)
     cold_shares = _cold_shares(split, accesses, cold_visits)
-    whole_lines = _lines_in_sequence(split.use.stride_bytes, _mean_lines(split, accesses, "all"))
-    hot_lines = _lines_in_sequence(split.strides[0], _mean_lines(split, accesses, "hot"))
-    cold_fields: dict[tuple[str, int], list[TouchedField]] = {}
+    cold_of_visit: dict[tuple[str, int], list[Access]] = {}
     for access in accesses:
-        cold_fields.setdefault(access.visit, []).extend(split.cold_fields(access))
-    hot_part, cold_part = _PartSums(), _PartSums()
+        if split.cold_fields(access):
+            cold_of_visit.setdefault(access.visit, []).append(access)
+    hot_part, cold_part = _PartSums(split, "hot", visits), _PartSums(split, "cold", visits)
+    hot_lines = _mean_lines(split, accesses, "hot", visits)
     for access in accesses:
-        in_sequence = 1.0 if access.access_class == "stream" else sequential_share
-        if split.hot_fields(access):
+        touches_hot = bool(split.hot_fields(access))
+        in_sequence = whole.in_sequence(access)
+        if touches_hot:
             # Each element takes fewer lines than before, so the cache holds more elements.
-            larger = whole_lines / max(hot_lines + cold_shares[access.visit], 1e-9)
-            sure = larger if visits == "few" else larger / CURVE_STEP
-            remaining = curve.at(larger), curve.at_most(sure)
-            share = _hot_lines_share(split, access, in_sequence, remaining, curve.at(math.inf))
-            hot_part.add(access, access.misses * share)
+            larger = whole.lines_each / max(hot_lines + cold_shares[access.visit], 1e-9)
+            _add_hot(hot_part, whole, access, curves, larger)
         count, missing_share = cold_visits.get(_key(access), (0.0, 0.0))
         if count:
-            fields = cold_fields[access.visit] if visits != "many" else split.cold_fields(access)
+            together = [access] if visits == "many" else cold_of_visit[access.visit]
             elements = _cold_elements(split, access, count * missing_share, in_sequence)
-            cold_part.add(access, elements * _cold_lines_each(split, fields, in_sequence))
+            alone, dense = _cold_lines(split, together, visits)
+            sequences, others = elements * in_sequence * dense, elements * (1 - in_sequence) * alone
+            cold_part.add(access, sequences, others, dense)
+            each = 1.0 if touches_hot else whole.reaching
+            cold_part.reach(each * sequences, each * others, others)
+            cold_part.walks += elements * (1 - in_sequence) if touches_hot else whole.walks(access)
     # The listed instructions have nearly all misses; the remainder counts for the cold part.
-    unlisted = max(0.0, misses - sum(access.misses for access in accesses))
+    unlisted = max(0.0, whole.misses - sum(access.misses for access in accesses))
     cold_part.reads["opaque"] = cold_part.reads.get("opaque", 0.0) + unlisted
     stores = hot_part.stores + cold_part.stores
-    return hot_part.traffic(stores), cold_part.traffic(stores)
+    return SplitTraffic(hot_part.traffic(stores), cold_part.traffic(stores), whole.waits)
 
 
-def _hot_lines_share(
+class _Whole:
+    """Traffic of whole elements, divided among the accesses by their misses."""
+
+    def __init__(self, split: HotCold, row: ObjectTraffic, accesses: Sequence[Access]) -> None:
+        traffic = row.traffic
+        self._split, self._accesses = split, accesses
+        self.misses = traffic.misses()
+        sequential = traffic.read_sequential.total() + traffic.write_sequential.total()
+        self._sequential_share = min(1.0, sequential / self.misses) if self.misses else 0.0
+        self.reaching = max(1.0, traffic.private_misses / self.misses) if self.misses else 1.0
+        """Accesses that miss the private caches, per miss."""
+        self.lines_each = _mean_lines(split, accesses, "whole", "value")
+        self._all_walks = traffic.tlb_misses_4k
+
+    def in_sequence(self, access: Access) -> float:
+        """Return the share of an access's misses that is in sequence."""
+        return 1.0 if access.access_class == "stream" else self._sequential_share
+
+    def walks(self, access: Access) -> float:
+        """Return the page walks of an access outside sequences."""
+        if self._at_random == 0.0:
+            return 0.0
+        at_random = access.misses * (1.0 - self.in_sequence(access))
+        return self.waits.walks * at_random / self._at_random
+
+    @cached_property
+    def waits(self) -> Waits:
+        """Number of waits besides misses."""
+        pages = sum(
+            _pages(
+                self._split,
+                access.misses * self.in_sequence(access),
+                self._split.lines(access, "whole", "value")[1],
+                "whole",
+                "value",
+            )
+            for access in self._accesses
+        )
+        hits = self._at_random * (self.reaching - 1.0)
+        return Waits(pages, hits, max(0.0, self._all_walks - pages))
+
+    @cached_property
+    def _at_random(self) -> float:
+        return sum(access.misses * (1.0 - self.in_sequence(access)) for access in self._accesses)
+
+
+def _add_hot(
+    part: _PartSums, whole: _Whole, access: Access, curves: ObjectCurves, larger: float
+) -> None:
+    """Add what an access fetches of hot parts, of which the cache holds `larger` times as many."""
+    split, visits, in_sequence = part.split, part.visits, whole.in_sequence(access)
+    sure = larger if visits == "few" else larger / CURVE_STEP
+    (sequences, others), private = (
+        [
+            access.misses * share
+            for share in _hot_shares(split, access, visits, in_sequence, _left(curve, larger, sure))
+        ]
+        for curve in (curves.lines, curves.private)
+    )
+    _, dense = split.lines(access, "hot", visits)
+    part.add(access, sequences, others, dense)
+    part.reach(whole.reaching * private[0], whole.reaching * private[1], others)
+    strides = [split.layout(each, visits).stride_bytes for each in ("whole", "hot")]
+    part.walks += whole.walks(access) * curves.walks.at(strides[0] / strides[1])
+
+
+def _left(curve: Remaining, larger: float, sure: float) -> tuple[float, float, float]:
+    """Return the shares of misses left: at random, of sequences, and of first touches.
+
+    The misses of a sequence end in one step of the curve, so for these the `sure` size counts.
+    """
+    return curve.at(larger), curve.at_most(sure), curve.at(math.inf)
+
+
+def _hot_shares(
     split: HotCold,
     access: Access,
+    visits: Visits,
     in_sequence: float,
-    remaining: tuple[float, float],
-    first: float,
-) -> float:
-    """Return the ratio of lines that an access fetches of hot parts to those before the split.
+    left: tuple[float, float, float],
+) -> tuple[float, float]:
+    """Return the ratios of hot lines, in sequence and others, to all lines before the split.
 
-    `in_sequence` is the share of the access's misses in sequence, `remaining` the shares of other
-    misses and of those in sequence that remain because the cache holds more elements. `first` is
-    the share of first touches: neighbours share their lines in any order, as far as the cache keeps
-    them.
+    Neighbours share the lines of first touches in any order, as far as the cache keeps them.
     """
-    before = lines_of(extent(access.fields))
-    after = lines_of(min(extent(split.hot_fields(access)), split.hot_bytes))
-    denser = _lines_in_sequence(split.strides[0], after) / _lines_in_sequence(
-        split.use.stride_bytes, before
-    )
-    others, sequence = remaining
+    before, before_dense = split.lines(access, "whole", visits)
+    after, after_dense = split.lines(access, "hot", visits)
+    denser = after_dense / before_dense
+    others, sequence, first = left
     first = min(others, first)
     kept = (1.0 - others) / (1.0 - first) if first < 1.0 else 0.0
-    shared = in_sequence * sequence + (1.0 - in_sequence) * kept * first
-    alone = (1.0 - in_sequence) * (others - kept * first)
-    return shared * denser + alone * after / before
+    touched_first = kept * first * denser
+    alone = (others - kept * first) * after / before
+    return in_sequence * sequence * denser, (1.0 - in_sequence) * (touched_first + alone)
+
+
+def _pages(split: HotCold, lines: float, each: float, part: Part, visits: Visits) -> float:
+    """Return the pages over which lines in sequence lie, `each` per element."""
+    return lines / each * split.layout(part, visits).stride_bytes / PAGE_BYTES
+
+
+def _cold_lines(split: HotCold, accesses: Sequence[Access], visits: Visits) -> tuple[float, float]:
+    """Return the lines of a cold part that some accesses touch, alone and in sequence."""
+    fields = [touched for access in accesses for touched in split.cold_fields(access)]
+    alone, dense = split.lines_of_fields(fields, 0, "cold", visits)
+    apart = [
+        split.lines_of_fields(split.cold_fields(access), access.bytes, "cold", visits)
+        for access in accesses
+    ]
+    return min(alone, sum(each for each, _ in apart)), min(dense, sum(each for _, each in apart))
 
 
 def _cold_elements(split: HotCold, access: Access, elements: float, in_sequence: float) -> float:
@@ -164,66 +236,47 @@ def _cold_elements(split: HotCold, access: Access, elements: float, in_sequence:
     if not split.hot_fields(access):
         return elements
     # The hot part now fetches the elements' lines, so its accesses determine the misses.
-    lines = lines_of(extent(access.fields))
-    each = _lines_in_sequence(split.use.stride_bytes, lines) if in_sequence else lines
-    return min(elements, access.misses / each)
+    alone, dense = split.lines(access, "whole", "value")
+    return min(elements, access.misses / (dense if in_sequence else alone))
 
 
-def _cold_lines_each(split: HotCold, fields: Sequence[TouchedField], in_sequence: float) -> float:
-    """Return the lines that each fetched cold part takes."""
-    stride = split.strides[1]
-    lines = lines_of(min(extent(fields), stride))
-    return in_sequence * _lines_in_sequence(stride, lines) + (1.0 - in_sequence) * lines
-
-
-class RemainingMisses:
-    """Ratio of an object's misses in a cache that is some times as large to those in this one."""
-
-    def __init__(
-        self, row: ObjectTraffic, curve_bytes: Sequence[float], cache_bytes: float
-    ) -> None:
-        """Without a curve of the object, all its misses remain in any cache."""
-        self._factors, self._ratios = np.ones(1), np.ones(1)
-        if row.curve is None or not curve_bytes:
-            return
-        factors = np.asarray(curve_bytes, dtype=float) / cache_bytes
-        misses = np.asarray(row.curve.read) + np.asarray(row.curve.write)
-        here = float(np.interp(0.0, np.log2(factors), misses))
-        if here > 0.0:
-            self._factors, self._ratios = factors, misses / here
-
-    def at(self, factor: float) -> float:
-        """Return the ratio with `factor` times the cache."""
-        return float(np.interp(np.log2(factor), np.log2(self._factors), self._ratios))
-
-    def at_most(self, factor: float) -> float:
-        """Return the ratio at the largest size of the curve that is not above this one."""
-        at = max(int(np.searchsorted(self._factors, factor, "right")) - 1, 0)
-        return min(1.0, float(self._ratios[at]))
-
-
+@dataclass
 class _PartSums:
     """Sums of one part over its accesses."""
 
-    def __init__(self) -> None:
-        self.reads: dict[str, float] = {}
-        self.writes: dict[str, float] = {}
-        self.stores = 0.0
-        self.accesses = 0.0
+    split: HotCold
+    part: Part
+    visits: Visits
+    reads: dict[str, float] = field(default_factory=dict)
+    writes: dict[str, float] = field(default_factory=dict)
+    stores: float = 0.0
+    accesses: float = 0.0
+    private: float = 0.0
+    hits: float = 0.0
+    walks: float = 0.0
+    pages: float = 0.0
 
-    def add(self, access: Access, lines: float) -> None:
-        """Add the lines that an access fetches."""
+    def add(self, access: Access, sequences: float, others: float, dense: float) -> None:
+        """Add the lines that an access fetches; those in sequence are `dense` per element."""
         # A read-modify-write waits like a load.
         into = self.writes if access.operation == "store" else self.reads
+        lines = sequences + others
         into[access.access_class] = into.get(access.access_class, 0.0) + lines
+        self.pages += _pages(self.split, sequences, dense, self.part, self.visits)
         self.accesses += access.accesses
         if access.operation != "load":
             self.stores += access.accesses
 
+    def reach(self, sequences: float, others: float, missing: float) -> None:
+        """Add accesses that miss the private caches; `missing` of the others miss all."""
+        self.private += sequences + others
+        self.hits += max(0.0, others - missing)
+
     def traffic(self, stores: float) -> PartTraffic:
         """Return the sums; `stores` are those of both parts."""
         share = self.stores / stores if stores else 0.0
-        return PartTraffic(self.reads, self.writes, share, self.accesses)
+        waits = Waits(self.pages, self.hits, self.walks)
+        return PartTraffic(self.reads, self.writes, share, self.accesses, self.private, waits)
 
 
 def _key(access: Access) -> AccessKey:
@@ -257,7 +310,7 @@ def _cold_visits(
         count = access.accesses * (1.0 if visits == "many" else touched_share)
         share = missing[access.visit]
         counted[_key(access)] = (
-            count / lines_of(access.bytes),
+            count / split.lines(access, "whole", visits)[0],
             share if visits == "few" else max(share, most),
         )
     return counted
@@ -286,9 +339,8 @@ def _missing_shares(split: HotCold, accesses: Sequence[Access]) -> dict[tuple[st
     """Return, by visit, the share of visited elements that are not in the cache."""
     fetched: dict[tuple[str, int], float] = {}
     for access in accesses:
-        lines = lines_of(extent(access.fields))
-        if access.access_class == "stream":
-            lines = _lines_in_sequence(split.use.stride_bytes, lines)
+        alone, dense = split.lines(access, "whole", "value")
+        lines = dense if access.access_class == "stream" else alone
         fetched[access.visit] = fetched.get(access.visit, 0.0) + access.misses / lines
     visited = _visited(accesses)
     return {
@@ -305,17 +357,12 @@ def _visited(accesses: Sequence[Access]) -> dict[tuple[str, int], float]:
     return visited
 
 
-def _mean_lines(split: HotCold, accesses: Sequence[Access], part: Literal["all", "hot"]) -> float:
-    """Return the mean number of lines of an element that an access touches, weighted by misses."""
+def _mean_lines(split: HotCold, accesses: Sequence[Access], part: Part, visits: Visits) -> float:
+    """Return the mean number of lines per element that accesses occupy, weighted by misses."""
     total = weight = 0.0
     for access in accesses:
-        fields = access.fields if part == "all" else split.hot_fields(access)
-        if fields:
-            total += access.misses * lines_of(extent(fields))
+        if part == "whole" or split.hot_fields(access):
+            _, dense = split.lines(access, part, visits)
+            total += access.misses * dense
             weight += access.misses
     return total / weight if weight else 1.0
-
-
-def _lines_in_sequence(stride_bytes: int, lines: float) -> float:
-    """Return the lines per element of an access in sequence: neighbours share lines."""
-    return min(stride_bytes / LINE_BYTES, lines)

@@ -17,14 +17,10 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.field_split import FieldSplit
 from nearfar.documents.prediction import HostRule
 from nearfar.place.evaluation import Evaluation, evaluate
+from nearfar.place.hot_cold import POINTER_BYTES, HotCold, Visits
 from nearfar.place.problem import Problem, problem_of
-from nearfar.place.split_profile import (
-    NearTimes,
-    bare_profile,
-    split_profile,
-    with_near_time,
-)
-from nearfar.place.split_traffic import POINTER_BYTES, HotCold, Visits
+from nearfar.place.split_near_time import NearTimes
+from nearfar.place.split_profile import bare_profile, split_profile, with_near_time
 from nearfar.place.task import PlaceTask
 from nearfar.place.type_use import TypeUse, type_uses
 from nearfar.predict.derive import near_memory
@@ -89,25 +85,23 @@ class SplitProgram:
     """Near memory, the same of all programs."""
     profiles: dict[Visits, WorkloadProfile]
     phases: dict[Visits, list[PhaseTraffic]]
-    near_ns: dict[Visits, Estimate]
-    """Near time of the split program; its interval is the uncertainty of the model."""
+    near_ns: dict[Visits, list[Estimate]]
+    """Near time of each phase, with its bounds."""
 
 
 def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[SplitProgram]]:
     """Return the programs after each candidate split, a list for each type that is tried."""
     workload = bare_profile(workload)
-    times = [phase.near_cpu_time_ns.value for phase in workload.phases]
     side = near_memory(near)
     near_times = NearTimes(workload, side)
 
     def program(split: HotCold) -> SplitProgram:
         after = SplitProgram(split, side, {}, {}, {})
         for visits in VISITS:
-            profile = split_profile(workload, split, visits)
-            factors = near_times.factors(profile)
-            scaled = [scale_estimate(f, ns) for f, ns in zip(factors, times, strict=True)]
-            after.near_ns[visits] = sum_estimates(scaled)
-            after.profiles[visits] = with_near_time(profile, factors)
+            profile, waits = split_profile(workload, split, visits)
+            after.near_ns[visits] = near_times.after(profile, waits)
+            times = [time.value for time in after.near_ns[visits]]
+            after.profiles[visits] = with_near_time(profile, times)
             after.phases[visits] = phases_of(after.profiles[visits])
         return after
 
@@ -201,7 +195,7 @@ def _split_document(
     split, use = placed.program.split, placed.program.split.use
     before = unsplit.evaluation().time_ns
     after = {visits: plan.evaluation().time_ns for visits, plan in placed.plans.items()}
-    saved = _saved_slowdown(placed, near_ns, before, after)
+    saved = _saved_slowdown(placed, memories, near_ns, before, after)
     hot = [touched.field for touched in split.hot]
     share = _misses_share(split)
     sentence = (
@@ -223,13 +217,17 @@ def _split_document(
         slowdown_before=scale_estimate(before, 1.0 / near_ns),
         slowdown_after=scale_estimate(after["value"], 1.0 / near_ns),
         saved=saved,
-        near_factor=scale_estimate(placed.program.near_ns["value"], 1.0 / near_ns),
+        near_factor=scale_estimate(_near_time(placed.program), 1.0 / near_ns),
         sentence=sentence,
     )
 
 
 def _saved_slowdown(
-    placed: _PlacedSplit, near_ns: float, before: Estimate, after: Mapping[Visits, Estimate]
+    placed: _PlacedSplit,
+    memories: JudgedMemories,
+    near_ns: float,
+    before: Estimate,
+    after: Mapping[Visits, Estimate],
 ) -> Estimate:
     """Return the slowdown that a split saves; `before` and `after` are times in ns."""
     lows, highs = [], []
@@ -240,11 +238,28 @@ def _saved_slowdown(
             before.value - time_ns.value,
             before.high - time_ns.high,
         ]
-        near = placed.program.near_ns[visits]
-        lows.append(min(ends) - (near.high - near.value))
-        highs.append(max(ends) + (near.value - near.low))
+        fast_ns, slow_ns = (
+            memories.placed(with_near_time(placed.program.profiles[visits], times)).time_ns
+            for times in (
+                [time.low for time in placed.program.near_ns[visits]],
+                [time.high for time in placed.program.near_ns[visits]],
+            )
+        )
+        likely_ns = placed.plans[visits].time_ns
+        lows.append(min(ends) - max(0.0, slow_ns - likely_ns))
+        highs.append(max(ends) + max(0.0, likely_ns - fast_ns))
     saved_ns = before.value - after["value"].value
     return scale_estimate(Estimate(saved_ns, min(lows), max(highs)), 1.0 / near_ns)
+
+
+def _near_time(program: SplitProgram) -> Estimate:
+    """Return near time after a split, ns; the interval spans all assumptions about visits."""
+    sums = {visits: sum_estimates(times) for visits, times in program.near_ns.items()}
+    return Estimate(
+        sums["value"].value,
+        min(time.low for time in sums.values()),
+        max(time.high for time in sums.values()),
+    )
 
 
 def _misses_share(split: HotCold) -> float:

@@ -7,9 +7,10 @@ not by misses alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile
@@ -26,6 +27,41 @@ WORD_BYTES = 8
 HEADER_BYTES, ROUNDED_BYTES = 8, 16
 """Header bytes of a block of the C library's allocator, and the multiple to which blocks are
 rounded up."""
+MAPPED_BYTES = 128 << 10
+"""Size from which the C library maps a block of its own, which starts `ROUNDED_BYTES` behind the
+start of a page."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Elements at equal distances in memory."""
+
+    stride_bytes: int
+    """Bytes from one element to the next."""
+    starts: tuple[int, ...]
+    """Bytes from the start of a line to the first element; several where that is not known."""
+
+    def lines(self, begin: int, size: int) -> float:
+        """Return the mean number of lines that a part of an element spans."""
+        places = [
+            (start + at * self.stride_bytes + begin) % LINE_BYTES
+            for start in self.starts
+            for at in range(self._repeats)
+        ]
+        return sum(-(-(place + size) // LINE_BYTES) for place in places) / len(places)
+
+    def lines_in_sequence(self, begin: int, size: int) -> float:
+        """Return the lines per element if all are touched in sequence: neighbours share lines."""
+        return min(self.stride_bytes / LINE_BYTES, self.lines(begin, size))
+
+    @property
+    def _repeats(self) -> int:
+        """Number of elements after which their places in lines repeat."""
+        return LINE_BYTES // gcd(self.stride_bytes, LINE_BYTES)
+
+
+ANY_START = tuple(range(0, LINE_BYTES, ROUNDED_BYTES))
+MAPPED_START = (ROUNDED_BYTES,)
 
 
 @dataclass(frozen=True)
@@ -53,8 +89,7 @@ class TypeUse:
     object: int
     alone: bool
     """Whether each element is a block of its own, rather than one of an array."""
-    stride_bytes: int
-    """Bytes from one element to the next."""
+    layout: Layout
     phases: dict[str, tuple[Access, ...]]
 
     @cached_property
@@ -91,24 +126,17 @@ def type_uses(workload: WorkloadProfile) -> list[TypeUse]:
         (name, size), most = max(by_type.items(), key=lambda item: item[1])
         if most < MIN_TYPE_SHARE * total or size < MIN_BYTES:
             continue
-        alone, stride = _spacing(owner, size)
+        alone, layout = _layout(owner, size)
         phases = {
             phase.name: _accesses(workload, phase, owner.id, name) for phase in workload.phases
         }
-        uses.append((most, TypeUse(name, size, owner.id, alone, stride, phases)))
+        uses.append((most, TypeUse(name, size, owner.id, alone, layout, phases)))
     return [use for _, use in sorted(uses, key=lambda item: -item[0])]
 
 
 def block_bytes(size: int) -> int:
     """Return the bytes that a block of `size` bytes takes in the C library's allocator."""
     return -(-(size + HEADER_BYTES) // ROUNDED_BYTES) * ROUNDED_BYTES
-
-
-def extent(fields: Sequence[TouchedField]) -> int:
-    """Return the bytes from the first touched byte to the last; a large array counts as a line."""
-    begin = min(touched.offset for touched in fields)
-    end = max(touched.offset + min(touched.bytes, LINE_BYTES) for touched in fields)
-    return end - begin
 
 
 def lines_of(size: int) -> float:
@@ -126,12 +154,13 @@ def _rows(
                 yield phase, instruction, row.misses, row.accesses
 
 
-def _spacing(owner: MemoryObject, size: int) -> tuple[bool, int]:
-    """Return whether elements are blocks of their own, and the bytes from one to the next."""
+def _layout(owner: MemoryObject, size: int) -> tuple[bool, Layout]:
+    """Return whether elements are blocks of their own, and how they lie in memory."""
     mean = owner.allocated_bytes / owner.allocations if owner.allocations else 0.0
     if owner.kind == "heap" and 0.0 < mean < 1.5 * size:
-        return True, block_bytes(max(size, round(mean)))
-    return False, size
+        return True, Layout(block_bytes(max(size, round(mean))), ANY_START)
+    mapped = owner.kind == "heap" and mean >= MAPPED_BYTES
+    return False, Layout(size, MAPPED_START if mapped else ANY_START)
 
 
 def _accesses(

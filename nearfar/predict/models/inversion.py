@@ -103,10 +103,6 @@ class InversionModel(Model):
         moved = self._perturbed(moved)
         return self._split_time(moved, self._parts(moved))
 
-    def near_time_of_ns(self, lines: Array) -> float:
-        """Return the phase's time near if it fetched `lines` instead, ns."""
-        return float(self._time([self._part(lines, self.near), NO_TRAFFIC], 1.0, 0.0))
-
     def bound(self) -> Bound:
         """Return what limits the phase with everything far: other work, bandwidth or latency."""
         far = self._all_far

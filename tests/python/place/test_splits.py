@@ -18,15 +18,18 @@ from nearfar.documents.touched_field import TouchedField
 from nearfar.documents.workload import (
     AccessClasses,
     InstructionTraffic,
-    MissCurve,
     ObjectTraffic,
     Traffic,
 )
 from nearfar.native_files import native_folder
+from nearfar.place.hot_cold import HotCold, Visits
+from nearfar.place.object_curves import ObjectCurves, Remaining
+from nearfar.place.split_near_time import NearTimes
 from nearfar.place.split_profile import split_profile
-from nearfar.place.split_traffic import HotCold, RemainingMisses, Visits, split_traffic
+from nearfar.place.split_traffic import split_traffic
 from nearfar.place.splits import propose_splits
-from nearfar.place.type_use import type_uses
+from nearfar.place.type_use import ANY_START, MAPPED_START, Layout, type_uses
+from nearfar.predict.derive import near_memory
 from nearfar.predict.field_effects import shares
 
 EXAMPLES = Path(__file__).parents[3] / "examples/splits"
@@ -81,23 +84,22 @@ def test_a_stream_over_hot_fields_fetches_as_many_lines_as_they_fill() -> None:
     (use,) = type_uses(profile)
     split = HotCold(use, (touched("key", 0),))
     row = profile.phases[0].objects[0]
-    hot, cold = split_traffic(split, row, use.phases["get"], RemainingMisses(row, [], 1.0), "value")
-    assert hot.lines == pytest.approx(10 * ITEMS * 8 / 64)
-    assert cold.lines == pytest.approx(1000.0 * (1 + 56 / 64))
+    after = split_traffic(split, row, use.phases["get"], ObjectCurves(), "value")
+    assert after.hot.lines == pytest.approx(10 * ITEMS * 8 / 64)
+    assert after.cold.lines == pytest.approx(1000.0)
     assert split.strides == (8, 120)
 
 
 CURVE_BYTES = [2.0**power for power in range(20, 30)]
 
 
-def remaining(row: ObjectTraffic, fits_bytes: float) -> RemainingMisses:
+def remaining(row: ObjectTraffic, fits_bytes: float) -> ObjectCurves:
     """Return the curve of an object that fits from a size on: then a tenth, first touches, misses.
 
     The cache has 1 MiB.
     """
     misses = [row.traffic.misses() * (0.1 if size >= fits_bytes else 1.0) for size in CURVE_BYTES]
-    row.curve = MissCurve(read=misses, write=[0.0] * len(misses))
-    return RemainingMisses(row, CURVE_BYTES, 2.0**20)
+    return ObjectCurves(lines=Remaining(CURVE_BYTES, misses, 2.0**20))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,8 @@ def test_a_stream_over_hot_fields_that_surely_fit_into_the_cache_misses_only_at_
     profile = made_up(payload_reads=0.0)
     (use,) = type_uses(profile)
     row, split = profile.phases[0].objects[0], HotCold(use, (touched("key", 0),))
-    hot, _ = split_traffic(split, row, use.phases["get"], remaining(row, factor << 20), visits)
+    curves = remaining(row, factor << 20)
+    hot = split_traffic(split, row, use.phases["get"], curves, visits).hot
     assert hot.lines == pytest.approx(share * 10 * ITEMS * 8 / 64)
 
 
@@ -125,8 +128,113 @@ def test_elements_touched_at_first_in_any_order_share_lines_that_the_cache_keeps
     traffic.read_misses = AccessClasses(indirect=traffic.read_misses.total())
     (use,) = type_uses(profile)
     row, split = profile.phases[0].objects[0], HotCold(use, (touched("key", 0),))
-    hot, _ = split_traffic(split, row, use.phases["get"], remaining(row, factor << 20), "value")
+    curves = remaining(row, factor << 20)
+    hot = split_traffic(split, row, use.phases["get"], curves, "value").hot
     assert hot.lines == pytest.approx(lines * 10 * ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("layout", "begin", "size", "alone", "dense"),
+    [
+        # A mapped block starts 16 bytes behind a line's start, so 48 bytes just fit into a line.
+        (Layout(128, MAPPED_START), 0, 48, 1.0, 1.0),
+        (Layout(128, MAPPED_START), 104, 16, 2.0, 2.0),
+        (Layout(128, ANY_START), 0, 48, 1.5, 1.5),
+        (Layout(48, MAPPED_START), 0, 48, 1.5, 0.75),
+        (Layout(8, MAPPED_START), 0, 8, 1.0, 0.125),
+    ],
+)
+def test_lines_of_a_part_follow_from_where_elements_start(
+    layout: Layout, begin: int, size: int, alone: float, dense: float
+) -> None:
+    assert layout.lines(begin, size) == pytest.approx(alone)
+    assert layout.lines_in_sequence(begin, size) == pytest.approx(dense)
+
+
+@pytest.mark.parametrize(("visits", "lines"), [("value", 1.0), ("many", 1.0), ("few", 0.1 * 0.5)])
+def test_hot_parts_that_are_blocks_of_their_own_share_lines_only_where_blocks_are_sorted(
+    visits: Visits, lines: float
+) -> None:
+    profile = made_up(payload_reads=0.0)
+    owner, row = profile.objects[0], profile.phases[0].objects[0]
+    owner.allocations = ITEMS
+    for instruction in profile.instructions:
+        instruction.access_class = "chase"
+    row.traffic.read_misses = AccessClasses(chase=10.0 * ITEMS)
+    (use,) = type_uses(profile)
+    split = HotCold(use, (touched("key", 0),))
+    assert use.alone
+    assert split.strides == (32, 128)
+    after = split_traffic(split, row, use.phases["get"], remaining(row, 2 << 20), visits)
+    assert after.hot.lines == pytest.approx(lines * 10 * ITEMS)
+
+
+def near_time_after(profile: WorkloadProfile) -> Estimate:
+    """Return near time with the key of each item apart from the rest, ns."""
+    (use,) = type_uses(profile)
+    after, waits = split_profile(profile, HotCold(use, (touched("key", 0),)), "value")
+    (time,) = NearTimes(profile, near_memory(load_device(NEAR))).after(after, waits)
+    return time
+
+
+def test_near_time_falls_with_lines_of_a_sequence_unless_other_work_hides_them() -> None:
+    profile = made_up(payload_reads=0.0)
+    near_ns, time = profile.phases[0].near_cpu_time_ns.value, near_time_after(profile)
+    assert time.high == pytest.approx(near_ns, rel=1e-3)
+    saved_lines, line_ns = 10 * ITEMS * (1 - 8 / 64), near_memory(load_device(NEAR)).core_stream_ns
+    assert near_ns - time.value > 0.9 * saved_lines * line_ns
+    # An eighth of the lines and a sixteenth of the pages remain; at most all near time is theirs.
+    assert near_ns / 16 <= time.low < time.value
+
+
+def test_near_time_after_a_split_is_a_share_of_the_time_that_waits_take() -> None:
+    profile = made_up(payload_reads=0.0)
+    phase = profile.phases[0]
+    phase.near_cpu_time_ns = Estimate(1e6, 1e6, 1e6)  # less than the memory's figures allow
+    time = near_time_after(profile)
+    assert 1e6 / 16 <= time.low <= time.value <= 1e6 / 8
+
+
+def test_near_time_may_rise_by_lines_of_cold_parts() -> None:
+    profile = made_up(payload_reads=0.0)
+    key_and_payload = [touched("key", 0), touched("payload", 64, 64)]
+    for instruction in profile.instructions:
+        instruction.access_class, instruction.fields = "indirect", key_and_payload
+    row = profile.phases[0].objects[0]
+    row.traffic.read_misses = AccessClasses(indirect=row.traffic.misses())
+    near_ns, time = profile.phases[0].near_cpu_time_ns.value, near_time_after(profile)
+    assert time.low <= time.value <= time.high
+    assert time.high > near_ns
+
+
+def test_hits_and_page_walks_that_remain_follow_from_the_objects_curves() -> None:
+    profile = made_up(payload_reads=0.0)
+    for instruction in profile.instructions:
+        instruction.access_class = "indirect"
+    phase = profile.phases[0]
+    row, misses = phase.objects[0], 10.0 * ITEMS
+    row.traffic = Traffic(
+        accesses=3 * misses,
+        read_misses=AccessClasses(indirect=misses),
+        private_misses=3 * misses,
+        tlb_misses_4k=2 * misses,
+    )
+    (use,) = type_uses(profile)
+    split = HotCold(use, (touched("key", 0),))
+    # The cache holds eight times as many keys as items, and a page sixteen times as many.
+    sizes = [1.0, 8.0, 16.0]
+    curves = ObjectCurves(
+        lines=Remaining(sizes, [1.0, 0.0, 0.0], 1.0),
+        private=Remaining(sizes, [1.0, 0.8, 0.8], 1.0),
+        walks=Remaining(sizes, [1.0, 0.5, 0.25], 1.0),
+    )
+    after = split_traffic(split, row, use.phases["get"], curves, "value")
+    assert after.before.hits == pytest.approx(2 * misses)
+    assert after.before.walks == pytest.approx(2 * misses)
+    assert after.hot.lines == 0.0
+    # First touches, 0.8 of all accesses that reach the shared cache, share lines of eight keys.
+    assert after.after.hits == pytest.approx(3 * misses * 0.8 / 8)
+    assert after.after.walks == pytest.approx(2 * misses * 0.25)
 
 
 def test_a_split_is_proposed_only_where_it_saves() -> None:
@@ -192,7 +300,7 @@ def test_a_program_that_is_split_fetches_the_predicted_lines(
     assert [sorted(each.hot_fields) for each in proposals] == [hot]
     assert proposals[0].saved.low > 0.0
     split = HotCold(use, tuple(field for field in use.fields if field.field in hot))
-    predicted = lines_by_object(split_profile(before, split, "value"))
+    predicted = lines_by_object(split_profile(before, split, "value")[0])
     measured = sorted(lines_by_object(after).values())[-2:]
     parts = sorted((predicted[use.object], predicted[len(before.objects)]))
     assert parts[0] == pytest.approx(measured[0], rel=0.25)
