@@ -21,13 +21,13 @@ from nearfar.place.type_use import (
 POINTER_BYTES = 8
 
 Visits = Literal["value", "few", "many"]
-"""Assumption about what counts do not show: which accesses share a visit of an element, and where
-blocks lie.
+"""Assumption about what counts do not show: which accesses share a visit of an element, where
+blocks lie, and whether a sequence fits into the cache.
 
 value: likely; a field that is not always touched counts in half of the visits
-few: only fields that every visit touches count; a sequence fits into the cache if its curve allows;
-hot parts that are blocks of their own lie side by side, as the allocator sorts blocks by size
-many: every access to the cold part is a visit of its own
+few: only fields that every visit touches count; a sequence fits if its curve allows; hot parts that
+are blocks of their own lie side by side, as the allocator sorts blocks by size
+many: every access to the cold part is a visit of its own; a sequence must surely fit
 """
 
 Part = Literal["whole", "hot", "cold"]

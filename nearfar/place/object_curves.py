@@ -29,10 +29,16 @@ class Remaining:
         """Return the ratio with `factor` times the cache."""
         return float(np.interp(np.log2(factor), np.log2(self._factors), self._ratios))
 
-    def at_most(self, factor: float) -> float:
+    def from_below(self, factor: float) -> float:
         """Return the ratio at the largest size of the curve that is not above this one."""
-        at = max(int(np.searchsorted(self._factors, factor, "right")) - 1, 0)
-        return min(1.0, float(self._ratios[at]))
+        return self._of_size(int(np.searchsorted(self._factors, factor, "right")) - 1)
+
+    def from_above(self, factor: float) -> float:
+        """Return the ratio at the smallest size of the curve that is not below this one."""
+        return self._of_size(int(np.searchsorted(self._factors, factor, "left")))
+
+    def _of_size(self, at: int) -> float:
+        return min(1.0, float(self._ratios[min(max(at, 0), len(self._ratios) - 1)]))
 
 
 NONE_LEAVE = Remaining([], [], 0.0)

@@ -21,7 +21,7 @@ from nearfar.place.object_curves import ObjectCurves, Remaining
 from nearfar.place.type_use import Access
 
 CURVE_STEP = 1.5
-"""Largest ratio of neighbouring sizes of a miss curve: a sequence's step is known up to that."""
+"""Largest ratio of neighbouring sizes of a miss curve, between which a sequence's step may lie."""
 
 AccessKey = tuple[tuple[str, int], tuple[int, ...], str]
 """Visit, offsets of the fields, and access class with operation, which identify an access."""
@@ -170,11 +170,12 @@ def _add_hot(
 ) -> None:
     """Add what an access fetches of hot parts, of which the cache holds `larger` times as many."""
     split, visits, in_sequence = part.split, part.visits, whole.in_sequence(access)
-    sure = larger if visits == "few" else larger / CURVE_STEP
     (sequences, others), private = (
         [
             access.misses * share
-            for share in _hot_shares(split, access, visits, in_sequence, _left(curve, larger, sure))
+            for share in _hot_shares(
+                split, access, visits, in_sequence, _left(curve, larger, visits)
+            )
         ]
         for curve in (curves.lines, curves.private)
     )
@@ -185,12 +186,18 @@ def _add_hot(
     part.walks += whole.walks(access) * curves.walks.at(strides[0] / strides[1])
 
 
-def _left(curve: Remaining, larger: float, sure: float) -> tuple[float, float, float]:
+def _left(curve: Remaining, larger: float, visits: Visits) -> tuple[float, float, float]:
     """Return the shares of misses left: at random, of sequences, and of first touches.
 
-    The misses of a sequence end in one step of the curve, so for these the `sure` size counts.
+    The misses of a sequence end in one step, which lies anywhere between two sizes of the curve.
     """
-    return curve.at(larger), curve.at_most(sure), curve.at(math.inf)
+    others = curve.at(larger)
+    sequence = {
+        "value": min(1.0, others),
+        "few": curve.from_above(larger),
+        "many": curve.from_below(larger / CURVE_STEP),
+    }[visits]
+    return others, sequence, curve.at(math.inf)
 
 
 def _hot_shares(
@@ -289,15 +296,15 @@ def _cold_visits(
 ) -> dict[AccessKey, tuple[float, float]]:
     """Return, by access, its visits of the cold part, and the share of these visits that misses.
 
-    Only the most frequent of a visit's accesses to the cold part counts; with `many`, all count. A
-    visit that has few misses may follow a visit of another function, which fetched the line. Its
-    cold part then misses as often as that of the visit with most misses.
+    Of a visit's accesses to the cold part, only the one with most elements counts; with `many`, all
+    count. A visit that has few misses may follow a visit of another function, which fetched the
+    line. Its cold part then misses as often as that of the visit with most misses.
     """
     missing = _missing_shares(split, accesses)
     most = max(missing.values(), default=0.0)
     counted: dict[AccessKey, tuple[float, float]] = {}
     visits_with_cold: set[tuple[str, int]] = set()
-    for access in sorted(accesses, key=lambda access: -access.accesses):
+    for access in sorted(accesses, key=lambda access: -_most_elements(split, access)):
         cold = split.cold_fields(access)
         if not cold:
             continue
@@ -314,6 +321,14 @@ def _cold_visits(
             share if visits == "few" else max(share, most),
         )
     return counted
+
+
+def _most_elements(split: HotCold, access: Access) -> float:
+    """Return the elements that an access visits; of accesses to whole elements, those that miss.
+
+    An instruction that copies elements also counts the copied one, again and again.
+    """
+    return min(access.accesses, access.misses) if split.hot_fields(access) else access.accesses
 
 
 def _cold_shares(

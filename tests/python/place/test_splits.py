@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -90,29 +92,62 @@ def test_a_stream_over_hot_fields_fetches_as_many_lines_as_they_fill() -> None:
     assert split.strides == (8, 120)
 
 
+def test_the_source_of_copies_does_not_hide_the_cold_parts_that_they_fill() -> None:
+    profile = made_up(payload_reads=0.0)
+    whole = touched("", 0, 128)
+    fill = msgspec.structs.replace(
+        profile.instructions[0], function="fill", bytes=128, fields=[whole]
+    )
+    source, copies = (
+        msgspec.structs.replace(fill, operation=operation) for operation in ("load", "store")
+    )
+    profile.instructions += [source, copies]
+    profile.phases[0].instructions += [
+        InstructionTraffic(instruction=2, object=0, misses=0.0, accesses=100.0 * ITEMS),
+        # Each item spans three lines, of which it shares one with the next item.
+        InstructionTraffic(instruction=3, object=0, misses=2.0 * ITEMS, accesses=3.0 * ITEMS),
+    ]
+    profile.phases[0].objects[0].traffic.write_misses = AccessClasses(stream=2.0 * ITEMS)
+    use, row = type_uses(profile)[0], profile.phases[0].objects[0]
+    split = HotCold(use, (touched("key", 0),))
+    after = split_traffic(split, row, use.phases["get"], ObjectCurves(), "value")
+    assert after.cold.lines == pytest.approx(ITEMS * 120 / 64)
+
+
 CURVE_BYTES = [2.0**power for power in range(20, 30)]
 
 
-def remaining(row: ObjectTraffic, fits_bytes: float) -> ObjectCurves:
+def remaining(
+    row: ObjectTraffic, fits_bytes: float, sizes: Sequence[float] = CURVE_BYTES
+) -> ObjectCurves:
     """Return the curve of an object that fits from a size on: then a tenth, first touches, misses.
 
     The cache has 1 MiB.
     """
-    misses = [row.traffic.misses() * (0.1 if size >= fits_bytes else 1.0) for size in CURVE_BYTES]
-    return ObjectCurves(lines=Remaining(CURVE_BYTES, misses, 2.0**20))
+    misses = [row.traffic.misses() * (0.1 if size >= fits_bytes else 1.0) for size in sizes]
+    return ObjectCurves(lines=Remaining(sizes, misses, 2.0**20))
 
 
 @pytest.mark.parametrize(
     ("factor", "visits", "share"),
-    [(4, "value", 0.1), (8, "value", 1.0), (8, "few", 0.1), (8, "many", 1.0), (16, "few", 1.0)],
+    [
+        (6, "value", 0.1),
+        (6, "many", 1.0),
+        (3, "many", 0.1),
+        # The cache holds 8 times as many keys, and the curve has no size between 6 and 12.
+        (12, "few", 0.1),
+        (12, "value", 0.1 + 0.9 * math.log2(12 / 8)),
+        (12, "many", 1.0),
+        (24, "few", 1.0),
+    ],
 )
-def test_a_stream_over_hot_fields_that_surely_fit_into_the_cache_misses_only_at_first(
+def test_a_stream_over_hot_fields_that_fit_into_the_cache_misses_only_at_first(
     factor: int, visits: Visits, share: float
 ) -> None:
     profile = made_up(payload_reads=0.0)
     (use,) = type_uses(profile)
     row, split = profile.phases[0].objects[0], HotCold(use, (touched("key", 0),))
-    curves = remaining(row, factor << 20)
+    curves = remaining(row, factor << 20, [0.75 * size for size in CURVE_BYTES])
     hot = split_traffic(split, row, use.phases["get"], curves, visits).hot
     assert hot.lines == pytest.approx(share * 10 * ITEMS * 8 / 64)
 
