@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -52,6 +53,8 @@ class ObjectCurves:
     """Misses of the last level."""
     private: Remaining = NONE_LEAVE
     walks: Remaining = NONE_LEAVE
+    size: float = inf
+    """Size of the object over that of the last level."""
 
 
 def curves_of(workload: WorkloadProfile, row: ObjectTraffic) -> ObjectCurves:
@@ -66,4 +69,5 @@ def curves_of(workload: WorkloadProfile, row: ObjectTraffic) -> ObjectCurves:
     if row.page_curve is not None and core is not None:
         touches = (np.asarray(row.page_curve.faults) + row.page_curve.first).tolist()
         walks = Remaining(workload.page_curve_bytes, touches, core.tlb_entries * PAGE_BYTES)
-    return ObjectCurves(lines, private, walks)
+    size = workload.objects[row.object].size_bytes / workload.cache.size_bytes
+    return ObjectCurves(lines, private, walks, size)

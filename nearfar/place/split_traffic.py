@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from nearfar.base.units import PAGE_BYTES
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.documents.workload import ObjectTraffic
 from nearfar.place.hot_cold import HotCold, Part, Visits
 from nearfar.place.object_curves import ObjectCurves, Remaining
@@ -170,14 +170,14 @@ def _add_hot(
 ) -> None:
     """Add what an access fetches of hot parts, of which the cache holds `larger` times as many."""
     split, visits, in_sequence = part.split, part.visits, whole.in_sequence(access)
+    all_fit = larger >= curves.size * whole.lines_each * LINE_BYTES / split.use.layout.stride_bytes
+    left = (
+        _left(curves.lines, larger, visits, all_fit),
+        _left(curves.private, larger, visits, all_fit=False),
+    )
     (sequences, others), private = (
-        [
-            access.misses * share
-            for share in _hot_shares(
-                split, access, visits, in_sequence, _left(curve, larger, visits)
-            )
-        ]
-        for curve in (curves.lines, curves.private)
+        [access.misses * share for share in _hot_shares(split, access, visits, in_sequence, each)]
+        for each in left
     )
     _, dense = split.lines(access, "hot", visits)
     part.add(access, sequences, others, dense)
@@ -186,18 +186,20 @@ def _add_hot(
     part.walks += whole.walks(access) * curves.walks.at(strides[0] / strides[1])
 
 
-def _left(curve: Remaining, larger: float, visits: Visits) -> tuple[float, float, float]:
+def _left(
+    curve: Remaining, larger: float, visits: Visits, all_fit: bool
+) -> tuple[float, float, float]:
     """Return the shares of misses left: at random, of sequences, and of first touches.
 
     The misses of a sequence end in one step, which lies anywhere between two sizes of the curve.
+    If the cache holds the hot parts of the whole object (`all_fit`), it holds every sequence.
     """
-    others = curve.at(larger)
-    sequence = {
-        "value": min(1.0, others),
-        "few": curve.from_above(larger),
-        "many": curve.from_below(larger / CURVE_STEP),
-    }[visits]
-    return others, sequence, curve.at(math.inf)
+    sequence = curve.from_below(larger)
+    if visits == "few" or (visits == "value" and all_fit):
+        sequence = curve.from_above(larger)
+    elif visits == "many":
+        sequence = curve.from_below(larger / CURVE_STEP)
+    return curve.at(larger), sequence, curve.at(math.inf)
 
 
 def _hot_shares(

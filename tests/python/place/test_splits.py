@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -129,25 +130,29 @@ def remaining(
 
 
 @pytest.mark.parametrize(
-    ("factor", "visits", "share"),
+    ("factor", "visits", "size", "share"),
     [
-        (6, "value", 0.1),
-        (6, "many", 1.0),
-        (3, "many", 0.1),
+        (6, "value", math.inf, 0.1),
+        (6, "many", math.inf, 1.0),
+        (3, "many", math.inf, 0.1),
         # The cache holds 8 times as many keys, and the curve has no size between 6 and 12.
-        (12, "few", 0.1),
-        (12, "value", 0.1 + 0.9 * math.log2(12 / 8)),
-        (12, "many", 1.0),
-        (24, "few", 1.0),
+        (12, "few", math.inf, 0.1),
+        (12, "value", math.inf, 1.0),
+        (12, "many", math.inf, 1.0),
+        (24, "few", math.inf, 1.0),
+        # Each key is in one line of two, so keys of 15 caches of items fit, and of 17 do not.
+        (12, "value", 15.0, 0.1),
+        (12, "value", 17.0, 1.0),
     ],
 )
 def test_a_stream_over_hot_fields_that_fit_into_the_cache_misses_only_at_first(
-    factor: int, visits: Visits, share: float
+    factor: int, visits: Visits, size: float, share: float
 ) -> None:
     profile = made_up(payload_reads=0.0)
     (use,) = type_uses(profile)
     row, split = profile.phases[0].objects[0], HotCold(use, (touched("key", 0),))
     curves = remaining(row, factor << 20, [0.75 * size for size in CURVE_BYTES])
+    curves = dataclasses.replace(curves, size=size)
     hot = split_traffic(split, row, use.phases["get"], curves, visits).hot
     assert hot.lines == pytest.approx(share * 10 * ITEMS * 8 / 64)
 
