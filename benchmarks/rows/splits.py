@@ -25,7 +25,7 @@ from nearfar.place.type_use import type_uses
 from nearfar.predict.derive import near_memory
 from nearfar.predict.host import DEFAULT_HOST
 
-SECONDS = 130
+SECONDS = 85
 
 SOURCES = Path(__file__).parents[2] / "examples/splits"
 PROGRAMS = {

@@ -210,7 +210,9 @@ def _row(uri: str, rows: ProfileRows) -> tuple[object, ...]:
                 )
             head = rows.add(msgspec.json.encode(profile), plain=True)
             if head is None:
-                raise AssertionError(f"the native reader refuses what Python accepts: {uri}")
+                raise NearfarError(
+                    f"{uri} is no usable profile: a number in it needs more than 64 bits"
+                )
     except OSError as error:
         return _row_of_bad_file(uri, f"cannot be read: {error.strerror or error}")
     except NearfarError as error:

@@ -140,6 +140,7 @@ def _with_traffic(problem: Problem, phases: list[PhaseTraffic]) -> Problem:
 def _model_with_phase(model: Model, phase: PhaseTraffic) -> Model:
     divided = copy.copy(model)
     divided.phase = phase
+    divided.__dict__.pop("all_ends_ns", None)  # of the rows before
     return divided
 
 

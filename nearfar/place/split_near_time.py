@@ -70,12 +70,12 @@ class NearTimes:
 def _near_time(model: InversionModel, before: Array, after: Array) -> Estimate:
     """Return near time after a split, given the number of waits of each kind before and after."""
     time_ns = model.phase.near_time_ns.value
-    likely, least, most = (
-        costs * _possible(costs, before, time_ns) for costs in np.array(_costs(model)).T
-    )
+    costs = np.array(_costs(model)).T
+    likely, least, most = (each * _possible(each, before, time_ns) for each in costs)
     fewer, more = np.maximum(before - after, 0.0), np.maximum(after - before, 0.0)
     saved_ns = float(fewer @ likely - more @ likely)
-    least_ns = float(fewer @ least - more @ most)
+    # Near time does not limit the waits that a split adds.
+    least_ns = float(fewer @ least - more @ costs[2])
     most_ns = float(fewer @ most - more @ least)
     low, value, high = (max(time_ns - saved, 0.0) for saved in (most_ns, saved_ns, least_ns))
     return Estimate(value, min(low, value), max(high, value))
@@ -96,8 +96,8 @@ def _counts(phase: PhaseTraffic, waits: Waits, near: MemoryCosts) -> Array:
     at_random = float(total[CHASE] + total[INDEPENDENT] + total[STORE])
     walks = waits.walks if near.page_bytes is None or near.page_bytes <= PAGE_BYTES else 0.0
     if near.walk_ns > 0.0:
-        # Each miss already includes one.
-        walks -= at_random
+        # Each miss outside sequences already includes one.
+        walks -= waits.at_random
     walks = max(0.0, walks)
     serial = float(total[CHASE]) / at_random if at_random else 0.0
     return np.array(

@@ -28,7 +28,7 @@ AccessKey = tuple[tuple[str, int], tuple[int, ...], str]
 
 
 class Waits(NamedTuple):
-    """Number of waits besides misses."""
+    """Number of waits of the object that is split, besides lines."""
 
     pages: float
     """Pages that sequences of misses start."""
@@ -36,9 +36,11 @@ class Waits(NamedTuple):
     """Hits of the shared cache outside sequences."""
     walks: float
     """Page walks outside sequences."""
+    at_random: float
+    """Misses outside sequences."""
 
 
-NO_WAITS = Waits(0.0, 0.0, 0.0)
+NO_WAITS = Waits(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class _Whole:
             for access in self._accesses
         )
         hits = self._at_random * (self.reaching - 1.0)
-        return Waits(pages, hits, max(0.0, self._all_walks - pages))
+        return Waits(pages, hits, max(0.0, self._all_walks - pages), self._at_random)
 
     @cached_property
     def _at_random(self) -> float:
@@ -264,6 +266,7 @@ class _PartSums:
     hits: float = 0.0
     walks: float = 0.0
     pages: float = 0.0
+    at_random: float = 0.0
 
     def add(self, access: Access, sequences: float, others: float, dense: float) -> None:
         """Add the lines that an access fetches; those in sequence are `dense` per element."""
@@ -272,6 +275,7 @@ class _PartSums:
         lines = sequences + others
         into[access.access_class] = into.get(access.access_class, 0.0) + lines
         self.pages += _pages(self.split, sequences, dense, self.part, self.visits)
+        self.at_random += others
         self.accesses += access.accesses
         if access.operation != "load":
             self.stores += access.accesses
@@ -284,7 +288,7 @@ class _PartSums:
     def traffic(self, stores: float) -> PartTraffic:
         """Return the sums; `stores` are those of both parts."""
         share = self.stores / stores if stores else 0.0
-        waits = Waits(self.pages, self.hits, self.walks)
+        waits = Waits(self.pages, self.hits, self.walks, self.at_random)
         return PartTraffic(self.reads, self.writes, share, self.accesses, self.private, waits)
 
 

@@ -191,6 +191,8 @@ def test_moves_leave_what_a_page_opened_at_the_last_one_shows(
 
 def test_keyboard_moves_the_budget(kept: Any) -> None:
     page = kept
+    page.select_option("#memory", FARS[0])
+    page.select_option("#phase", "total")
     move_slider(page, 40)
     page.focus("#budget")
     before = shown(page, "budget-text")
@@ -206,6 +208,8 @@ def test_keyboard_moves_the_budget(kept: Any) -> None:
 
 def test_pressing_in_the_chart_sets_the_budget(made: Any, kept: Any) -> None:
     data, page = made[1], kept
+    page.select_option("#memory", FARS[0])
+    page.select_option("#phase", "total")
     move_slider(page, 10)
     picture = page.locator("#frontier .draw svg")
     picture.scroll_into_view_if_needed()

@@ -217,6 +217,19 @@ def test_unusual_texts_are_kept_in_the_rows(tmp_path: Path) -> None:
     assert (row["host"], row["objects"], row["problem"]) == ("h\u00f6st", len(names), "")
 
 
+def test_a_number_beyond_64_bits_makes_a_bad_profile_and_no_end(tmp_path: Path) -> None:
+    document = json.loads((INPUTS / "bursts.json").read_text())
+    paths = [tmp_path / "good.json", tmp_path / "bad.json"]
+    paths[0].write_text(json.dumps(document))
+    document["bursts"]["blocks"][0]["begin"] = 2**63
+    paths[1].write_text(json.dumps(document))
+    condense([str(path) for path in paths], tmp_path, "rows")
+    rows = pq.read_table(tmp_path / "rows-profiles.parquet").to_pylist()
+    problems = {row["uri"]: row["problem"] for row in rows}
+    assert problems[str(paths[0])] == ""
+    assert "64 bits" in problems[str(paths[1])]
+
+
 def test_every_class_of_access_is_in_its_sum() -> None:
     document = rich_profile()
     traffic = document["phases"][0]["objects"][0]["traffic"]

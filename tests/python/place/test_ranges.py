@@ -10,7 +10,9 @@ import samples
 from nearfar.api import place
 from nearfar.documents import Plan, WorkloadProfile
 from nearfar.documents.workload import RangeTraffic
-from nearfar.place.ranges import joined_ranges
+from nearfar.place.problem import make_problem
+from nearfar.place.ranges import joined_ranges, ranged_problem
+from nearfar.predict.object_effects import least_added_by_object_ns
 
 NEAR = samples.device()
 FAR = samples.device("far", 300.0, 5.0, 3.0)
@@ -62,6 +64,20 @@ def test_a_hot_range_is_near_and_the_plan_says_where() -> None:
     assert added["plan"] < 0.5 * added["page-interleaved"]
     assert all(times["plan"] <= times[name] for name in ("hot-first", "x-mem", "greedy"))
     assert any("1 object is placed by range" in caveat for caveat in plan.caveats)
+
+
+def test_ranges_have_costs_of_their_own_after_those_of_whole_objects() -> None:
+    heat = np.full(RANGES, 20.0)
+    heat[24:36] = 400.0
+    workload = with_heat(heat)
+    problem = make_problem(workload, NEAR, FAR)
+    whole_ns = problem.sum_by_input(least_added_by_object_ns)[0, :, 1]
+    ranged = ranged_problem(problem, workload)
+    assert ranged is not None
+    for each in (ranged.problem, *ranged.halves):
+        ranges_ns = each.sum_by_input(least_added_by_object_ns)[0, :, 1]
+        assert len(ranges_ns) == len(ranged.parents) > 1
+        assert ranges_ns.max() < whole_ns.sum()
 
 
 @pytest.mark.parametrize("lines", [0.5, 5.0, 50.0, 5000.0])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 import samples
 from forked import nearfar
@@ -27,13 +28,15 @@ from nearfar.documents.workload import (
 from nearfar.native_files import native_folder
 from nearfar.place.hot_cold import HotCold, Visits
 from nearfar.place.object_curves import ObjectCurves, Remaining
-from nearfar.place.split_near_time import NearTimes
+from nearfar.place.split_near_time import NearTimes, _costs, _counts, _near_time
 from nearfar.place.split_profile import split_profile
-from nearfar.place.split_traffic import split_traffic
+from nearfar.place.split_traffic import Waits, split_traffic
 from nearfar.place.splits import propose_splits
 from nearfar.place.type_use import ANY_START, MAPPED_START, Layout, type_uses
 from nearfar.predict.derive import near_memory
 from nearfar.predict.field_effects import shares
+from nearfar.predict.models.inversion import InversionModel
+from nearfar.predict.phases import phases_of
 
 EXAMPLES = Path(__file__).parents[3] / "examples/splits"
 NEAR, FAR = "ddr4-2666-local", "optane-100-6dimm"
@@ -245,6 +248,26 @@ def test_near_time_may_rise_by_lines_of_cold_parts() -> None:
     near_ns, time = profile.phases[0].near_cpu_time_ns.value, near_time_after(profile)
     assert time.low <= time.value <= time.high
     assert time.high > near_ns
+
+
+def test_near_time_does_not_limit_waits_that_a_split_adds() -> None:
+    near = near_memory(load_device(NEAR))
+    model = InversionModel(phases_of(made_up(payload_reads=0.0))[0], near, near)
+    costs = np.array(_costs(model)).T
+    before, after = np.zeros(len(costs[0])), np.zeros(len(costs[0]))
+    near_ns = model.phase.near_time_ns.value
+    before[3] = 100 * near_ns / costs[2][3]  # lines of a sequence, more than near time holds
+    after[:] = before
+    added = after[1] = near_ns / costs[2][1]
+    time = _near_time(model, before, after)
+    assert time.high == pytest.approx(near_ns + added * costs[2][1])
+
+
+def test_page_walks_of_a_split_do_not_depend_on_other_objects() -> None:
+    near = dataclasses.replace(near_memory(load_device(NEAR)), walk_ns=20.0)
+    (phase,) = phases_of(made_up(payload_reads=1000.0))
+    waits = Waits(pages=0.0, hits=0.0, walks=300.0, at_random=100.0)
+    assert _counts(phase, waits, near)[-2:].sum() == 200.0
 
 
 def test_hits_and_page_walks_that_remain_follow_from_the_objects_curves() -> None:
