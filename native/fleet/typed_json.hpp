@@ -65,7 +65,7 @@ class Reader {
   explicit Reader(std::vector<Type> types);
 
   // Returns a document, valid until the next call; null unless the JSON certainly is one. What is
-  // allowed but unusual is refused too: escapes of control characters, keys given twice, numbers
+  // allowed but unusual is refused too: escapes of control characters, fields given twice, numbers
   // out of a double's range, whole numbers with a point, and, unless `plain`, letters beyond ASCII.
   // `json` ends with a zero byte that does not belong to it.
   const Value* read(std::string_view json, bool plain);

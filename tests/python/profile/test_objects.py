@@ -117,9 +117,15 @@ def test_most_small_blocks_take_the_short_way(build: Build, run: Run) -> None:
     assert 0 < file.header["unusual_blocks"] < touched_lines / 10
 
 
-@pytest.mark.parametrize("size", ["5000", "20000"])
-def test_calls_after_a_jump_out_of_malloc_are_counted(build: Build, run: Run, size: str) -> None:
-    result = run(build("left_calls.c"), size)
+@pytest.mark.parametrize(("size", "fortified"), [("5000", 0), ("20000", 0), ("20000", 2)])
+def test_calls_after_a_jump_out_of_malloc_are_counted(
+    build: Build, run: Run, size: str, fortified: int
+) -> None:
+    options = ["-U_FORTIFY_SOURCE", f"-D_FORTIFY_SOURCE={fortified}"]
+    program = build("left_calls.c", *options, name=f"left_calls-{fortified}")
+    has_check = b"__longjmp_chk" in program.read_bytes()
+    assert has_check == (fortified > 0)
+    result = run(program, size)
     assert result.code == 0
     turns, jumps = map(int, result.output.split())
     assert jumps > turns / 4
