@@ -119,9 +119,8 @@ bool Reader::value(const Type& type, Value& out) {
     case Kind::record:
       return record(type, out);
     case Kind::list:
-      return list(type, out);
     case Kind::table:
-      return table(type, out);
+      return items(type, out);
     case Kind::number:
       return number(type, out);
     case Kind::whole:
@@ -171,13 +170,16 @@ bool Reader::record(const Type& type, Value& out) {
   return true;
 }
 
-bool Reader::list(const Type& type, Value& out) {
-  if (!token('[')) return false;
+bool Reader::items(const Type& type, Value& out) {
+  const bool keyed = type.kind == Kind::table;
+  const char end = keyed ? '}' : ']';
+  if (!token(keyed ? '{' : '[')) return false;
   const Type& inner = types_[type.inner];
   const std::size_t begin = open_.size();
-  for (bool first = true; *at_ != ']'; first = false) {
+  for (bool first = true; *at_ != end; first = false) {
     if (!first && !token(',')) return false;
     Value item;
+    if (keyed && !key(item)) return false;
     if (!value(inner, item)) return false;
     open_.push_back(item);
     skip_space();
@@ -188,23 +190,10 @@ bool Reader::list(const Type& type, Value& out) {
   return true;
 }
 
-bool Reader::table(const Type& type, Value& out) {
-  if (!token('{')) return false;
-  const Type& inner = types_[type.inner];
-  const std::size_t begin = open_.size();
-  for (bool first = true; *at_ != '}'; first = false) {
-    if (!first && !token(',')) return false;
-    Value item;
-    if (!text(item)) return false;
-    skip_space();
-    if (!token(':') || !value(inner, item)) return false;
-    open_.push_back(item);
-    skip_space();
-  }
-  ++at_;
-  out.count = static_cast<std::uint32_t>(open_.size() - begin);
-  out.items = kept(begin);
-  return true;
+bool Reader::key(Value& out) {
+  if (!text(out)) return false;
+  skip_space();
+  return token(':');
 }
 
 bool Reader::number(const Type& type, Value& out) {

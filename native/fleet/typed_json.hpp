@@ -75,8 +75,9 @@ class Reader {
  private:
   bool value(const Type& type, Value& out);
   bool record(const Type& type, Value& out);
-  bool list(const Type& type, Value& out);
-  bool table(const Type& type, Value& out);
+  // Reads a list, or a table, whose keys are not kept.
+  bool items(const Type& type, Value& out);
+  bool key(Value& out);
   bool number(const Type& type, Value& out);
   bool whole(const Type& type, Value& out);
   bool text(Value& out);
