@@ -8,7 +8,6 @@ halves also test a plan: a choice made with the counts of one half is timed with
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log, sqrt
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import MemoryObject, ObjectTraffic, RangeTraffic
 from nearfar.place.problem import Problem
-from nearfar.predict.model import Model
 from nearfar.predict.traffic import (
     CHASE,
     INDEPENDENT,
@@ -131,17 +129,10 @@ def _rows_of(segments: Segments | None, whole: float) -> list[tuple[float, float
 def _with_traffic(problem: Problem, phases: list[PhaseTraffic]) -> Problem:
     """Return the problem with other rows; their total traffic is equal, so models are kept."""
     by_far = [
-        [_model_with_phase(model, phase) for model, phase in zip(models, phases, strict=True)]
+        [model.with_objects(phase) for model, phase in zip(models, phases, strict=True)]
         for models in problem.by_far
     ]
     return replace(problem, phases=phases, by_far=by_far)
-
-
-def _model_with_phase(model: Model, phase: PhaseTraffic) -> Model:
-    divided = copy.copy(model)
-    divided.phase = phase
-    divided.__dict__.pop("all_ends_ns", None)  # of the rows before
-    return divided
 
 
 def _divide_traffic(

@@ -170,7 +170,10 @@ class _Whole:
 def _add_hot(
     part: _PartSums, whole: _Whole, access: Access, curves: ObjectCurves, larger: float
 ) -> None:
-    """Add what an access fetches of hot parts, of which the cache holds `larger` times as many."""
+    """Add the lines of hot parts that an access fetches.
+
+    The cache holds `larger` times as many hot parts as it held whole elements.
+    """
     split, visits, in_sequence = part.split, part.visits, whole.in_sequence(access)
     all_fit = larger >= curves.size * whole.lines_each * LINE_BYTES / split.use.layout.stride_bytes
     left = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -143,6 +144,16 @@ class Model:
     def all_ends_ns(self) -> tuple[Array, Array]:
         """`ends_ns` of all objects: a plan's costs and its bound both need them."""
         return self.ends_ns(self.phase.objects)
+
+    def with_objects(self, phase: PhaseTraffic) -> Self:
+        """Return the model for `phase`, the same phase with its total divided into other objects.
+
+        All that follows from the total is kept.
+        """
+        other = copy.copy(self)
+        other.phase = phase
+        other.__dict__.pop("all_ends_ns", None)
+        return other
 
     def bound(self) -> Bound:
         """Return what bounds the phase with everything far."""
