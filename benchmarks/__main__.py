@@ -32,7 +32,7 @@ from rich.table import Table
 from benchmarks import history
 from benchmarks.busy_core import busy_core
 from benchmarks.child import measured
-from benchmarks.plan import QUICK_ROUNDS, RowFile, row_files, wall_seconds
+from benchmarks.plan import QUICK_ROUNDS, RowFile, expected_s, row_files, wall_seconds
 from benchmarks.results import Result, Watch, commit_of, keep, kept, page
 from nearfar.base.files import write_atomically
 
@@ -67,13 +67,14 @@ def main() -> int:
     again = bool(only or os.environ.get("AGAIN"))
     wanted = [f for f in asked if again or f.name not in known or not known[f.name].current()]
     last_s = {name: last.seconds for name, last in known.items() if not last.error}
+    expected = wall_seconds(wanted, last_s, limited=not only)
     console.print(
         f"{len(asked) - len(wanted)} of {len(asked)} files are of this commit; the others take "
-        f"about {wall_seconds(wanted, last_s) / 60:.0f} min"
+        f"about {expected / 60:.0f} min"
     )
     if os.environ.get("PLAN"):
         for file in wanted:
-            console.print(f"  {file.name}: {last_s.get(file.name, file.seconds):.0f} s")
+            console.print(f"  {file.name}: {expected_s(file, last_s, limited=not only):.0f} s")
         return 0
     now = []
     with busy_core() if busy else contextlib.nullcontext():

@@ -11,6 +11,7 @@ A file of rows declares, as constants:
 from __future__ import annotations
 
 import ast
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -56,9 +57,21 @@ def _declared(path: Path) -> RowFile:
     )
 
 
-def wall_seconds(files: Iterable[RowFile], last_s: Mapping[str, float]) -> float:
-    """Return the expected time of files: what they took here last, or what they declare."""
+def wall_seconds(
+    files: Iterable[RowFile], last_s: Mapping[str, float], *, limited: bool = True
+) -> float:
+    """Return the expected time of a run of files, s."""
     together = min(2, os.cpu_count() or 1)
     return sum(
-        last_s.get(file.name, file.seconds) / (together if file.computes else 1) for file in files
+        expected_s(file, last_s, limited=limited) / (together if file.computes else 1)
+        for file in files
     )
+
+
+def expected_s(file: RowFile, last_s: Mapping[str, float], *, limited: bool = True) -> float:
+    """Return the time of a file, s: its last one here, or what it declares.
+
+    `limited`: a file is stopped at its limit, so it takes no longer than that.
+    """
+    limit_s = PATIENCE * file.seconds if limited else math.inf
+    return min(last_s.get(file.name, file.seconds), limit_s)

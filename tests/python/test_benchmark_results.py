@@ -17,7 +17,15 @@ from patience import patience
 from benchmarks import __main__, history, results
 from benchmarks.busy_core import busy_core
 from benchmarks.kept import Kept
-from benchmarks.plan import QUICK_ROUNDS, QUICK_S, WHOLE_S, row_files, wall_seconds
+from benchmarks.plan import (
+    QUICK_ROUNDS,
+    QUICK_S,
+    WHOLE_S,
+    RowFile,
+    expected_s,
+    row_files,
+    wall_seconds,
+)
 
 ROWS_OF_A_FILE = """
 from benchmarks import make_row
@@ -179,6 +187,14 @@ def test_what_row_files_declare_fits_in_the_time_of_a_run() -> None:
     assert wall_seconds([file for file in files if not file.long], {}) <= WHOLE_S
     both_checkouts = 2 * QUICK_ROUNDS * sum(file.seconds for file in files if file.quick)
     assert 0 < both_checkouts <= QUICK_S
+
+
+def test_a_file_is_expected_to_take_its_limit_unless_it_runs_by_name() -> None:
+    file = RowFile("slow", seconds=60)
+    assert expected_s(file, {"slow": 1500}) == 180
+    assert expected_s(file, {"slow": 1500}, limited=False) == 1500
+    assert expected_s(file, {"slow": 20}) == 20
+    assert expected_s(file, {}) == 60
 
 
 def test_the_plan_runs_nothing(tmp_path: Path) -> None:
