@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks import Row, make_row
@@ -47,13 +48,18 @@ MOST_OUTSIDE = 1.0
 
 def rows() -> list[Row]:
     """Return the error of predicted lines, and how many savings are within their intervals."""
+    return compared(PROGRAMS, "six programs", "make benchmarks ONLY=splits")
+
+
+def compared(programs: Mapping[str, tuple[str, int]], counted: str, command: str) -> list[Row]:
+    """Return the rows of programs of examples/splits, given like PROGRAMS."""
     if not list(native_folder().glob("nearfar_pass-*.so")):
         print("splits: left out, the compiler pass is not built here", file=sys.stderr)
         return []
     errors, inside = [], []
     cache_bytes, _ = llc()
     with tempfile.TemporaryDirectory(prefix="nearfar-splits-") as folder:
-        for source, (driver, element_bytes) in PROGRAMS.items():
+        for source, (driver, element_bytes) in programs.items():
             count = min(CACHES * cache_bytes, MOST_DATA_BYTES) // element_bytes
             before, after = (
                 _profile(Path(folder), source, driver, name, count) for name in ("whole", "split")
@@ -63,10 +69,9 @@ def rows() -> list[Row]:
                 print(f"splits: {source} on {far} {text}; lines off by {max(off):.0%}", flush=True)
                 inside.append(fits)
                 errors += off
-    command = "make benchmarks ONLY=splits"
     return [
         make_row(
-            "splits: largest error of the predicted lines of a hot or cold part",
+            f"splits: largest error of the predicted lines of a hot or cold part, {counted}",
             100.0 * max(errors),
             "%",
             bar=100.0 * MOST_OFF,
@@ -74,7 +79,7 @@ def rows() -> list[Row]:
             command=command,
         ),
         make_row(
-            "splits: savings outside of their intervals, of six programs on two memories",
+            f"splits: savings outside of their intervals, of {counted} on two memories",
             float(len(inside) - sum(inside)),
             "savings",
             bar=MOST_OUTSIDE,
