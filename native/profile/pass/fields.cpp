@@ -101,13 +101,13 @@ std::string Fields::of_groups(ArrayRef<const Group*> groups) const {
   std::string text;
   for (const Group* group : groups)
     for (const Member& member : group->members) {
-      const auto place = place_of(*member.access.instruction, member.access.pointer);
-      if (!place) continue;
-      const auto at = static_cast<std::uint64_t>(place->offset);
-      const Leaf leaf = place->type != nullptr
-                            ? layouts_.leaf(*place->type, at, member.access.bytes)
-                            : Leaf{"", at, member.access.bytes, nullptr};
-      append(text, *place, leaf, member.always);
+      const Value* pointer = member.access.pointer;
+      const std::uint64_t bytes = member.access.bytes;
+      const auto place = place_of(*member.access.instruction, pointer);
+      if (place) append(text, *place, leaf_at(*place, bytes), member.always);
+      if (!place)
+        for (const Place& each : places_of_join(pointer))
+          append(text, each, leaf_at(each, bytes), false);
     }
   return text;
 }
@@ -118,9 +118,14 @@ std::string Fields::of_access(const Instruction& instruction, const Value* point
   const auto place =
       isa<CallBase>(instruction) ? by_pointer(pointer, 0) : place_of(instruction, pointer);
   if (!place || place->type == nullptr) return text;
-  const auto at = static_cast<std::uint64_t>(place->offset);
-  append(text, *place, layouts_.leaf(*place->type, at, std::max<std::uint64_t>(bytes, 1)), true);
+  append(text, *place, leaf_at(*place, std::max<std::uint64_t>(bytes, 1)), true);
   return text;
+}
+
+Leaf Fields::leaf_at(const Place& place, std::uint64_t bytes) const {
+  const auto at = static_cast<std::uint64_t>(place.offset);
+  return place.type != nullptr ? layouts_.leaf(*place.type, at, bytes)
+                               : Leaf{"", at, bytes, nullptr};
 }
 
 // A type that contains TBAA's type at that place is the one that a split would change.
@@ -206,6 +211,29 @@ std::optional<Place> Fields::by_pointer(const Value* pointer, unsigned depth) co
   return layouts_.place(*type, modulo(offset, type->getSizeInBits() / 8));
 }
 
+SmallVector<Place, 4> Fields::places_of_join(const Value* pointer) const {
+  SmallVector<Place, 4> places;
+  APInt beyond(layout_.getIndexTypeSizeInBits(pointer->getType()), 0);
+  const Value* join = pointer->stripAndAccumulateConstantOffsets(layout_, beyond, true);
+  SmallVector<const Value*, max_joined> waiting = {join};
+  SmallPtrSet<const Value*, max_joined> seen;
+  while (!waiting.empty() && seen.size() < max_joined) {
+    const Value* value = waiting.pop_back_val();
+    if (!seen.insert(value).second) continue;
+    if (const auto* phi = dyn_cast<PHINode>(value)) {
+      for (const Value* each : phi->incoming_values()) waiting.push_back(each->stripPointerCasts());
+    } else if (const auto* select = dyn_cast<SelectInst>(value)) {
+      for (const Value* each : {select->getTrueValue(), select->getFalseValue()})
+        waiting.push_back(each->stripPointerCasts());
+    } else if (value != join) {
+      if (const auto place = by_pointer(value, 0); place && place->type != nullptr)
+        places.push_back(layouts_.place(
+            *place->type, modulo(place->offset + beyond.getSExtValue(), place->size)));
+    }
+  }
+  return places;
+}
+
 const DIType* Fields::variable_type(const Value* value) const {
   const auto known = variables_.find(value);
   if (known == variables_.end()) return nullptr;
@@ -234,15 +262,18 @@ const DIType* Fields::pointee_of(const Value* base, unsigned depth) const {
   if (const auto* phi = dyn_cast<PHINode>(base)) {
     const unsigned count = std::min(phi->getNumIncomingValues(), max_joined);
     for (const Value* value : make_range(phi->value_op_begin(), phi->value_op_begin() + count))
-      if (const auto place = by_pointer(value, depth + 1); place && place->type != nullptr)
-        return place->type;
+      if (const DIType* type = type_at(by_pointer(value, depth + 1))) return type;
   }
   if (const auto* select = dyn_cast<SelectInst>(base)) {
     for (const Value* value : {select->getTrueValue(), select->getFalseValue()})
-      if (const auto place = by_pointer(value, depth + 1); place && place->type != nullptr)
-        return place->type;
+      if (const DIType* type = type_at(by_pointer(value, depth + 1))) return type;
   }
   return nullptr;
+}
+
+const DIType* Fields::type_at(const std::optional<Place>& place) const {
+  if (!place || place->type == nullptr || place->offset == 0) return place ? place->type : nullptr;
+  return layouts_.value_type(place->type, static_cast<std::uint64_t>(place->offset));
 }
 
 const DIType* Fields::loaded_type(const LoadInst& load, unsigned depth) const {

@@ -82,6 +82,44 @@ def test_merged_accesses_are_named_in_the_order_of_their_first_touch(counts: Cou
     assert lines_of(walk)[1] == "struct item|88|next|0|8|1"
 
 
+POINTERS_TO_FIELDS = """
+#include <stdlib.h>
+struct node { long key; struct node *left, *right; long value; };
+struct pair { long low, high; };
+struct both { long kind; struct pair first, second; };
+#define APART __attribute__((noinline))
+APART struct node* find(struct node** at, long key) {
+  while (*at && (*at)->key != key) at = key < (*at)->key ? &(*at)->left : &(*at)->right;
+  return *at;
+}
+APART long high(struct both* b, volatile long* kind) {
+  return *(*kind ? &b->first.high : &b->second.high);
+}
+int main(void) {
+  struct node* root = calloc(1, sizeof *root);
+  struct both* b = calloc(1, sizeof *b);
+  return find(&root, 1) != 0 || high(b, &b->kind) != 0;
+}
+"""
+
+
+def test_a_pointer_to_one_of_several_fields_touches_each_perhaps(counts: Counts) -> None:
+    sites = counts.of_text(POINTERS_TO_FIELDS, "-fno-unroll-loops")
+
+    def own(function: str) -> set[str]:
+        return {line for site in sites if site.function == function for line in lines_of(site)}
+
+    node = "struct node|32"
+    assert {f"{node}|left|8|8|0", f"{node}|right|16|8|0"} < own("find")
+    assert own("find") <= {
+        f"{node}|key|0|8|1",
+        f"{node}|left|8|8|0",
+        f"{node}|right|16|8|0",
+    }
+    both = "struct both|40"
+    assert own("high") >= {f"{both}|first.high|16|8|0", f"{both}|second.high|32|8|0"}
+
+
 CXX_PROGRAM = """
 #include <cstdio>
 #include <string>
