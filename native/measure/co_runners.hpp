@@ -52,8 +52,12 @@ class CoRunners {
       : workers_(workers), counts_(workers.size()), lanes_(workers.size()) {
     for (const Worker& worker : workers) prepare_memory(worker);
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      if (workers[i].kernel != nullptr) lanes_[i] = lane_of(workers[i]);
-      threads_.start([this, i] { work(i); });
+      if (workers[i].kernel == nullptr) {
+        threads_.spin(workers[i].cpu);
+        continue;
+      }
+      lanes_[i] = lane_of(workers[i]);
+      threads_.start(workers[i].cpu, [this, i] { work(i); });
     }
   }
   CoRunners(const CoRunners&) = delete;
@@ -103,12 +107,6 @@ class CoRunners {
  private:
   void work(std::size_t i) {
     const Worker& worker = workers_[i];
-    os::pin_thread(worker.cpu);
-    if (worker.kernel == nullptr) {
-      threads_.arrive();
-      while (!threads_.stopping()) relax();
-      return;
-    }
     const std::uint64_t block = co_runner_iterations(worker);
     std::uint64_t sum = 0;
     std::uint64_t done = 0;

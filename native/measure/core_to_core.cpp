@@ -75,8 +75,7 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
   auto wait_for = [&](Turn wanted) {
     while (turn.load(std::memory_order_acquire) != wanted && !threads.stopping()) relax();
   };
-  threads.start([&] {
-    os::pin_thread(cpu_a);
+  threads.start(cpu_a, [&] {
     threads.arrive();
     // Sleeps instead of spinning: the other thread may have started on this core, and pins itself
     // only once it runs.
@@ -115,8 +114,7 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
     turn.store(Turn::over, std::memory_order_release);
     if (os::involuntary_switches() != switches) disturbed = true;
   });
-  threads.start([&] {
-    os::pin_thread(cpu_b);
+  threads.start(cpu_b, [&] {
     threads.arrive();
     threads.sleep_until(2);
     ping_pong.play(0, std::uint64_t{trips} * batches, 1, threads);

@@ -1,7 +1,7 @@
 // Times kernels: ns per access, or GB/s.
 //
-// The timed kernel runs in the calling thread, which is pinned for that time. Each call starts,
-// pins and joins the co-running threads. Calls are short, so callers can stop between two calls.
+// The timed kernel runs in the calling thread, which is pinned for that time, next to kept threads
+// (threads.hpp). Calls are short, so callers can stop between two calls.
 #pragma once
 
 #include <cstdint>

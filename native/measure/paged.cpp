@@ -177,8 +177,7 @@ Sweep PagedRegion::touch(const std::vector<unsigned>& cpus, bool write, bool in_
   std::vector<std::uint64_t> major(cpus.size());
   Threads threads;
   for (std::size_t t = 0; t < cpus.size(); ++t) {
-    threads.start([&, t] {
-      os::pin_thread(cpus[t]);
+    threads.start(cpus[t], [&, t] {
       const std::uint64_t begin = t * part;
       const std::uint64_t end = t + 1 == cpus.size() ? pages() : begin + part;
       threads.arrive();
@@ -221,8 +220,7 @@ Sweep PagedRegion::touch(const std::vector<unsigned>& cpus, bool write, bool in_
 Sweep PagedRegion::touch_again(unsigned cpu, std::uint64_t count, std::uint64_t seed) {
   Sweep sweep;
   Threads threads;
-  threads.start([&] {
-    os::pin_thread(cpu);
+  threads.start(cpu, [&] {
     std::minstd_rand random(static_cast<std::uint32_t>(seed));
     std::uniform_int_distribution<std::uint64_t> page(0, pages() - 1);
     const std::uint64_t faults = major_faults();

@@ -91,12 +91,7 @@ ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, N
       in_loops[i] = {warmed.count + wall.count - reading_clock_ns};
       sink.store(sum, std::memory_order_relaxed);
     };
-    for (unsigned i = 1; i < working; ++i) {
-      threads.start([&, i] {
-        os::pin_thread(timed[i].cpu);
-        work(i);
-      });
-    }
+    for (unsigned i = 1; i < working; ++i) threads.start(timed[i].cpu, [&, i] { work(i); });
     const Pinned pinned(timed[0].cpu);
     work(0);
     threads.join();
