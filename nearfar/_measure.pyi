@@ -184,6 +184,15 @@ def together(
 ) -> ParallelTiming:
     """Traffic of each of several threads that run at once."""
 
+class StolenTicks:
+    """Time that a hypervisor took from CPUs, in ticks."""
+
+    def __init__(self, path: str, cpus: Sequence[int]) -> None:
+        """Open /proc/stat, or raise OSError."""
+
+    def most_since_last_call(self) -> int:
+        """The most ticks that one of the CPUs lost since the last call."""
+
 class HandOff:
     @property
     def line_ns(self) -> float: ...

@@ -19,6 +19,7 @@
 #include "measure/kernel.hpp"
 #include "measure/memory.hpp"
 #include "measure/paged.hpp"
+#include "measure/stolen.hpp"
 #include "measure/ticks.hpp"
 
 namespace nb = nanobind;
@@ -252,6 +253,12 @@ NB_MODULE(_measure, m) {
       "workers"_a, "duration_ns"_a, "warm_up_ns"_a, "by_clock"_a = false,
       nb::call_guard<nb::gil_scoped_release>(),
       "Traffic of each of several threads that run at once.");
+
+  nb::class_<StolenTicks>(m, "StolenTicks", "Time that a hypervisor took from CPUs, in ticks.")
+      .def(nb::init<const std::string&, const std::vector<unsigned>&>(), "path"_a, "cpus"_a,
+           "Open /proc/stat, or raise OSError.")
+      .def("most_since_last_call", &StolenTicks::most_since_last_call,
+           "The most ticks that one of the CPUs lost since the last call.");
 
   nb::class_<HandOff>(m, "HandOff")
       .def_prop_ro("line_ns", [](const HandOff& times) { return times.line.count; })

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.virtualisation import read_virtualisation
-
-STEAL_FIELD = 8
-"""Index of stolen ticks in a CPU's line of /proc/stat (proc(5))."""
+from nearfar.measure.native import _measure
 
 MAX_STOLEN_SHARE = 0.02
 """Share of a CPU's time that may be stolen: the CPU clock may count it as the thread's, and
 latencies must be right to 3 %. A tick of 10 ms in a sample of 20 ms is far more."""
-
-
-def _open(path: Path) -> int:
-    """Return a descriptor, or -1 if the file cannot be read."""
-    try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return -1
 
 
 class StolenTime:
@@ -38,45 +28,22 @@ class StolenTime:
         root: Path = Path("/"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._names = {f"cpu{cpu}".encode() for cpu in cpus}
-        # Longer than the lines of all CPUs up to the last; the rest of the file is long.
-        self._head_bytes = 256 * (max(cpus, default=0) + 2)
+        self._ticks: _measure.StolenTicks | None = None
         # "none" is a real machine; an unknown one may be virtual.
-        watched = read_virtualisation(Tree(root)) != "none"
-        self._file = _open(root / "proc/stat") if watched else -1
-        if self._file >= 0:
-            weakref.finalize(self, os.close, self._file)
+        if read_virtualisation(Tree(root)) != "none":
+            with contextlib.suppress(OSError):
+                self._ticks = _measure.StolenTicks(str(root / "proc/stat"), list(cpus))
         self._clock = clock
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
-        self._last = self._read()
         self._at = clock()
 
     def matters(self) -> bool:
         """Return whether a CPU had so much time stolen since the last call that times are wrong."""
-        now, at = self._read(), self._clock()
-        most = max((ticks - self._last.get(cpu, ticks) for cpu, ticks in now.items()), default=0)
-        passed = at - self._at
-        self._last, self._at = now, at
+        if self._ticks is None:
+            return False
+        most, at = self._ticks.most_since_last_call(), self._clock()
+        passed, self._at = at - self._at, at
         return most > 0 and most * self._tick_s > MAX_STOLEN_SHARE * passed
-
-    def _read(self) -> dict[bytes, int]:
-        """Return stolen ticks by CPU; CPUs that the kernel does not report are left out."""
-        ticks: dict[bytes, int] = {}
-        if self._file < 0:
-            return ticks
-        # The file stays open: a sample leaves caches cold, so that to open it takes longer than to
-        # read it.
-        try:
-            head = os.pread(self._file, self._head_bytes, 0)
-            for line in head.splitlines():
-                if not line.startswith(b"cpu"):
-                    break
-                fields = line.split()
-                if fields[0] in self._names:
-                    ticks[fields[0]] = int(fields[STEAL_FIELD])
-        except (OSError, ValueError, IndexError):
-            return {}
-        return ticks
 
 
 STEAL_WARNING = 0.01

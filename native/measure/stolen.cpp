@@ -1,0 +1,68 @@
+#include "measure/stolen.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <string_view>
+
+#include "base/os.hpp"
+
+namespace nearfar::measure {
+namespace {
+
+// Index of stolen ticks in a CPU's line (proc(5)), and the longest line.
+constexpr unsigned steal_field = 8;
+constexpr std::size_t max_line = 256;
+
+// Removes the first word of `line`, and the spaces before it, and returns it.
+std::string_view next_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+template <typename Number>
+bool parse(std::string_view word, Number& number) {
+  return std::from_chars(word.data(), word.data() + word.size(), number).ec == std::errc{};
+}
+
+}  // namespace
+
+StolenTicks::StolenTicks(const std::string& path, const std::vector<unsigned>& cpus)
+    // The lines of all CPUs up to the last; the rest of the file is long.
+    : head_(max_line * (2 + (cpus.empty() ? 0 : std::ranges::max(cpus)))),
+      file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_ < 0) os::fail(errno, "open /proc/stat");
+  for (const unsigned cpu : cpus) cpus_.push_back({.number = cpu});
+  most_since_last_call();
+}
+
+StolenTicks::~StolenTicks() { close(file_); }
+
+std::uint64_t StolenTicks::most_since_last_call() {
+  const ssize_t size = pread(file_, head_.data(), head_.size(), 0);
+  std::string_view head(head_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  std::uint64_t most = 0;
+  while (head.starts_with("cpu")) {
+    std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+    unsigned number = 0;
+    if (!parse(next_word(line).substr(3), number)) continue;  // the sum of all CPUs
+    const auto cpu = std::ranges::find(cpus_, number, &Cpu::number);
+    if (cpu == cpus_.end()) continue;
+    std::string_view word;
+    for (unsigned field = 0; field < steal_field; ++field) word = next_word(line);
+    std::uint64_t ticks = 0;
+    if (!parse(word, ticks)) continue;
+    if (cpu->known && ticks > cpu->ticks) most = std::max(most, ticks - cpu->ticks);
+    cpu->ticks = ticks;
+    cpu->known = true;
+  }
+  return most;
+}
+
+}  // namespace nearfar::measure
