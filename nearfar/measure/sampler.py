@@ -9,7 +9,7 @@ chased mapping for each order that is kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +24,7 @@ from nearfar.samples.point import Sample, SamplePoint
 __all__ = ["Sample", "Sampler", "warm_up_accesses"]
 
 if TYPE_CHECKING:
-    from nearfar._measure import Kernel, Memory, Shape, Worker, WorkerTraffic
+    from nearfar._measure import Kernel, Memory, Shape, Timing, Worker
 
 WARM_UP_ACCESSES = 100_000
 """Accesses before every timed stretch: a cold chase reads 30 % high (TLB, page tables, clock)."""
@@ -34,8 +34,8 @@ TIMED_ACCESSES = 50_000
 
 MIN_TIMED_ACCESSES = 10_000
 TIMED_NS = 15e6
-"""Minimum accesses and time of a sample: starting threads takes some 100 us, which must stay below
-1 % of it (benchmarks/rows/harness.py)."""
+"""Minimum accesses and time of a sample. Some 200 us pass around it (benchmarks/rows/harness.py),
+but a sample of 30 ms has 0.8 of the spread of one of 15 ms, the mean of two of those 0.7."""
 
 STORED_ACCESSES = 2_000
 STORED_NS = 15e6
@@ -111,8 +111,8 @@ class Sampler:
     """Time spent in kernels' loops so far, warm-up included, s."""
     set_up_s: float = field(default=0.0, init=False)
     """Time spent mapping and linking memory, s."""
-    _uncached: set[tuple[tuple[object, ...], int]] = field(default_factory=set, init=False)
-    """Patterns and sizes of regions that no cache keeps from one warm-up pass to the next."""
+    _uncached: dict[tuple[object, ...], set[int]] = field(default_factory=dict, init=False)
+    """Sizes by pattern of regions that no cache keeps from one warm-up pass to the next."""
     _latest: tuple[int, int] = field(default=(0, 0), init=False)
     """Page size and size of the latest region, which a cache may still hold."""
     _stored: dict[int, Memory] = field(default_factory=dict, init=False)
@@ -134,6 +134,21 @@ class Sampler:
         return {
             kernel.name: kernel for kernel in _measure.kernels() if not kernel.missing(self.isa)
         }
+
+    @cached_property
+    def _latency_kernels(self) -> frozenset[str]:
+        """Kernels each of whose accesses waits for the one before, by data or by a fence."""
+        dependent = (k.name for k in _measure.kernels() if k.traffic().dependent_loads > 0)
+        return self._fenced_kernels.union(dependent)
+
+    @cached_property
+    def _fenced_kernels(self) -> frozenset[str]:
+        return frozenset(k.name for k in _measure.kernels() if k.traffic().fences > 0)
+
+    @cached_property
+    def _spinner(self) -> list[Worker]:
+        """The co-runner that keeps another core awake, where one is wanted and there is a core."""
+        return [_measure.Worker(self.cpus[-1])] if self.spin and len(self.cpus) > 1 else []
 
     def use_isa(self, isa: str) -> None:
         """Use the kernels of another instruction set from now on."""
@@ -170,14 +185,9 @@ class Sampler:
         if point.each or (point.rest_ns > 0 and self._kernels[point.kernel].can_time_each):
             # Rests are not timed, so each access between two of them is timed by itself.
             return self._sample_each(point)
-        if point.threads > 1 or not self.is_latency(point.kernel):
+        if point.threads > 1 or point.kernel not in self._latency_kernels:
             return self._sample_bandwidth(point)
         return self._sample_latency(point)
-
-    def is_latency(self, kernel: str) -> bool:
-        """Return whether each access waits for the one before, by data or by a fence."""
-        traffic = self._kernels[kernel].traffic()
-        return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 
     def _sample_bandwidth(self, point: SamplePoint) -> Sample:
         """Measure the sum of all threads' GB/s."""
@@ -201,15 +211,19 @@ class Sampler:
         """Measure the mean ns per access of one thread, next to its co-runners."""
         co_runners = self._co_runners(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
-        warm_up, accesses, least_ns = self._access_counts(point)
-        timing = _measure.time_alone(
-            worker, accesses, warm_up, least_ns, co_runners, self._pass_accesses(point)
-        )
+        warm_up, pass_accesses = self._warm_up(point)
+        if point.accesses:
+            accesses, least_ns = point.accesses, 0.0
+        elif point.kernel in self._fenced_kernels:
+            accesses, least_ns = STORED_ACCESSES, STORED_NS
+        else:
+            accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
+        timing = _measure.time_alone(worker, accesses, warm_up, least_ns, co_runners, pass_accesses)
         self._note_if_uncached(point, timing.warm_up_passes)
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
             timing.ns,
-            self._total_gb_per_s(point, timing.ns, timing.beside),
+            self._total_gb_per_s(point, timing),
             None,
             self._disturbed(timing.disturbed),
         )
@@ -220,7 +234,7 @@ class Sampler:
             raise ValueError(f"the accesses of kernel {point.kernel!r} cannot be timed one by one")
         co_runners = self._co_runners(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
-        warm_up, _, _ = self._access_counts(point)
+        warm_up, _ = self._warm_up(point)
         each_ns, timing = _measure.time_each(
             worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, co_runners
         )
@@ -232,28 +246,20 @@ class Sampler:
         )
         return Sample(
             timing.ns,
-            self._total_gb_per_s(point, timing.ns, timing.beside),
+            self._total_gb_per_s(point, timing),
             each_ns if point.each else None,
             self._disturbed(disturbed),
         )
 
-    def _access_counts(self, point: SamplePoint) -> tuple[int, int, float]:
-        """Return the accesses that warm up, those that are timed, and the least timed ns."""
-        traffic = self._kernels[point.kernel].traffic()
-        if traffic.fences > 0:
-            warm_up, accesses, least_ns = STORED_ACCESSES, STORED_ACCESSES, STORED_NS
-        else:
-            caches = 0 if self._is_uncached(point) else self.llc_bytes
-            warm_up = warm_up_accesses(_visited_bytes(point), caches)
-            accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
-        return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
-
-    def _pass_accesses(self, point: SamplePoint) -> int:
-        """Return the accesses of one warm-up pass, which repeats while it gets faster; 0: none."""
+    def _warm_up(self, point: SamplePoint) -> tuple[int, int]:
+        """Return the most accesses that warm up, and those of each pass (0: all at once)."""
         visited_bytes = _visited_bytes(point)
-        if visited_bytes > self.llc_bytes or self._is_uncached(point):
-            return 0  # the latency settles within the warm-up accesses, less than one pass
-        return max(visited_bytes // 64, WARM_UP_ACCESSES // 2)
+        llc_bytes = 0 if self._is_uncached(point, visited_bytes) else self.llc_bytes
+        fits = visited_bytes <= llc_bytes  # else the latency settles within less than one pass
+        pass_accesses = max(visited_bytes // 64, WARM_UP_ACCESSES // 2) if fits else 0
+        if point.kernel in self._fenced_kernels:
+            return STORED_ACCESSES, pass_accesses
+        return warm_up_accesses(visited_bytes, llc_bytes), pass_accesses
 
     def _note_if_uncached(self, point: SamplePoint, warm_up_passes: int) -> None:
         """Note that no cache keeps a large region if its second pass was as slow as its cold first.
@@ -262,19 +268,19 @@ class Sampler:
         up a region of a size between the two would take minutes and change nothing.
         """
         latest, self._latest = self._latest, (point.page_bytes, point.region_bytes)
-        is_large = _visited_bytes(point) // 64 > 2 * WARM_UP_ACCESSES
-        if is_large and warm_up_passes == COLD_AND_WARM and latest != self._latest:
-            self._uncached.add((_pattern(point), _visited_bytes(point)))
+        if warm_up_passes != COLD_AND_WARM or latest == self._latest:
+            return
+        visited_bytes = _visited_bytes(point)
+        if visited_bytes // 64 > 2 * WARM_UP_ACCESSES:
+            self._uncached.setdefault(_pattern(point), set()).add(visited_bytes)
 
-    def _is_uncached(self, point: SamplePoint) -> bool:
+    def _is_uncached(self, point: SamplePoint, visited_bytes: int) -> bool:
         """Return whether no cache keeps the region, as far as earlier samples show.
 
         A region beyond the last-level cache is uncached if any region of its pattern was.
         """
-        pattern, size = _pattern(point), _visited_bytes(point)
-        if size <= self.llc_bytes:
-            return (pattern, size) in self._uncached
-        return any(pattern == other for other, _ in self._uncached)
+        sizes = self._uncached.get(_pattern(point), set())
+        return visited_bytes in sizes if visited_bytes <= self.llc_bytes else bool(sizes)
 
     def _largest(self, point: SamplePoint) -> int:
         return int(self.chased[point.page_bytes].size_bytes)
@@ -299,7 +305,9 @@ class Sampler:
                 self._link_largest(shape)
             memory.link(point.region_bytes, shape, sequential)
             return memory
-        if not self.is_latency(point.kernel) and point.page_bytes == next(iter(self.chased)):
+        if point.kernel not in self._latency_kernels and point.page_bytes == next(
+            iter(self.chased)
+        ):
             return self._buffer
         stored = self._stored.pop(point.page_bytes, None)
         if stored is None or stored.size_bytes < point.region_bytes:
@@ -344,10 +352,7 @@ class Sampler:
 
     def _co_runners(self, point: SamplePoint) -> list[Worker]:
         """Return the co-runners of one timed thread."""
-        co_runners = self._contending_worker() + self._generators(point, first=1)
-        if not co_runners and self.spin and len(self.cpus) > 1:
-            return [_measure.Worker(self.cpus[-1])]
-        return co_runners
+        return self._contending_worker() + self._generators(point, first=1) or self._spinner
 
     def _contending_worker(self) -> list[Worker]:
         if self.load == "none":
@@ -379,15 +384,13 @@ class Sampler:
             for part, cpu in enumerate(others)
         ]
 
-    def _total_gb_per_s(
-        self, point: SamplePoint, ns: float, co_runners: Sequence[WorkerTraffic]
-    ) -> float:
+    def _total_gb_per_s(self, point: SamplePoint, timing: Timing) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""
-        if point.pause_ns is None or not point.generator or ns <= 0:
+        if point.pause_ns is None or not point.generator or timing.ns <= 0:
             return 0.0
         traffic = self._kernels[point.kernel].traffic(self._shape(point))
         own = traffic.read_bytes + traffic.written_bytes + traffic.non_temporal_bytes
-        return float(sum(worker.gb_per_s for worker in co_runners) + own / ns)
+        return float(sum(worker.gb_per_s for worker in timing.beside) + own / timing.ns)
 
     def _disturbed(self, preempted: bool) -> bool:
         return self._stolen.matters() or preempted

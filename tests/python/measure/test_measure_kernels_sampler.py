@@ -217,19 +217,13 @@ def test_a_large_region_that_no_cache_keeps_is_warmed_up_in_full_once() -> None:
     made = Sampler({PAGE: _measure.Memory.anonymous(PAGE, "4k")}, PAGE, None, CPUS, 1 << 30)  # type: ignore[arg-type]
     kept, uncached = (point("chase", region_bytes=size) for size in (32 << 20, 64 << 20))
     beyond = point("chase", region_bytes=3 << 29)  # larger than the last level
-    full, _, _ = made._access_counts(uncached)
-    assert made._access_counts(beyond)[0] > WARM_UP_ACCESSES
+    full, _ = made._warm_up(uncached)
+    assert made._warm_up(beyond)[0] > WARM_UP_ACCESSES
     made._note_if_uncached(kept, 3)  # the second pass was faster than the first, the third was not
     made._note_if_uncached(uncached, 2)
     made._note_if_uncached(kept, 3)
     made._note_if_uncached(kept, 2)  # it was still warm
-    assert (made._access_counts(kept)[0], made._pass_accesses(kept)) == (
-        12 * (32 << 20) // 64,
-        (32 << 20) // 64,
-    )
-    assert (made._access_counts(uncached)[0], made._pass_accesses(uncached)) == (
-        WARM_UP_ACCESSES,
-        0,
-    )
-    assert made._access_counts(beyond)[0] == WARM_UP_ACCESSES
+    assert made._warm_up(kept) == (12 * (32 << 20) // 64, (32 << 20) // 64)
+    assert made._warm_up(uncached) == (WARM_UP_ACCESSES, 0)
+    assert made._warm_up(beyond) == (WARM_UP_ACCESSES, 0)
     assert full > WARM_UP_ACCESSES
