@@ -5,7 +5,8 @@
 // the only Python thread, the lock is taken here. With other Python threads this could deadlock: a
 // thread that has the lock might wait for one that this thread holds. The calls may create frame
 // objects. So garbage collection, which would run the program's finalizers inside an allocation, is
-// disabled during the reading, and an exception that is being raised is saved and restored.
+// disabled during the reading, an exception that is being raised is saved and restored, and these
+// objects are not in CPython's arenas, because the call may come from code that makes an arena.
 #include "profile/runtime/interpreter.hpp"
 
 #include <dlfcn.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "profile/runtime/loaded_file.hpp"
+#include "profile/runtime/python_allocator.hpp"
 
 namespace nearfar::profile {
 
@@ -38,7 +40,8 @@ using Object = void;
   FUNCTION(PyErr_Fetch, void, (Object**, Object**, Object**))                \
   FUNCTION(PyErr_Restore, void, (Object*, Object*, Object*))                 \
   FUNCTION(PyObject_GetArenaAllocator, void, (void*))                        \
-  FUNCTION(PyMem_GetAllocator, void, (int, void*))
+  FUNCTION(PyMem_GetAllocator, void, (int, PythonAllocator*))                \
+  FUNCTION(PyMem_SetAllocator, void, (int, const PythonAllocator*))
 
 struct Python {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
@@ -317,10 +320,78 @@ bool may_be_locked(Call call) {
       call.return_address >= python_file.end) {
     return false;
   }
-  constexpr int raw = 0;    // PYMEM_DOMAIN_RAW
-  void* allocator[5] = {};  // PyMemAllocatorEx: context (null in Python's own) and functions
-  python.PyMem_GetAllocator(raw, allocator);
-  return allocator[0] != nullptr;
+  constexpr int raw = 0;  // PYMEM_DOMAIN_RAW
+  PythonAllocator allocator{};
+  python.PyMem_GetAllocator(raw, &allocator);
+  return allocator.context != nullptr;  // null in Python's own
+}
+
+// CPython's allocators for objects while frames are read: they serve small blocks, too, from
+// malloc.
+PythonAllocator originals[2];
+std::uint32_t originals_lock = 0;
+
+std::size_t beyond_arenas(std::size_t size) {
+  return size > max_in_arena ? size : max_in_arena + 1;
+}
+
+template <unsigned number>
+void* allocate(void*, std::size_t size) {
+  const PythonAllocator& original = originals[number];
+  return original.allocate(original.context, beyond_arenas(size));
+}
+template <unsigned number>
+void* allocate_cleared(void*, std::size_t count, std::size_t size) {
+  const PythonAllocator& original = originals[number];
+  return original.allocate_cleared(original.context, 1, beyond_arenas(count * size));
+}
+template <unsigned number>
+void* resize(void*, void* block, std::size_t size) {
+  const PythonAllocator& original = originals[number];
+  return original.resize(original.context, block, beyond_arenas(size));
+}
+
+// Keeps new objects out of CPython's arenas for a scope, unless another interpreter's thread does.
+// The interpreter's lock is held. The originals free these objects as well, as blocks of malloc.
+class BesideArenas {
+ public:
+  BesideArenas() : held_(__atomic_exchange_n(&originals_lock, 1u, __ATOMIC_ACQUIRE) == 0) {
+    if (!held_) return;
+    replace(0, {nullptr, allocate<0>, allocate_cleared<0>, resize<0>, nullptr});
+    replace(1, {nullptr, allocate<1>, allocate_cleared<1>, resize<1>, nullptr});
+  }
+  ~BesideArenas() {
+    if (!held_) return;
+    for (unsigned i = 0; i < 2; ++i) python.PyMem_SetAllocator(arena_domains[i], &originals[i]);
+    __atomic_store_n(&originals_lock, 0u, __ATOMIC_RELEASE);
+  }
+  BesideArenas(const BesideArenas&) = delete;
+  BesideArenas& operator=(const BesideArenas&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  static void replace(unsigned number, PythonAllocator allocator) {
+    PythonAllocator& original = originals[number];
+    python.PyMem_GetAllocator(arena_domains[number], &original);
+    // The original's, because a thread of another interpreter may see only a part of the change.
+    allocator.context = original.context;
+    allocator.release = original.release;
+    python.PyMem_SetAllocator(arena_domains[number], &allocator);
+  }
+
+  bool held_;
+};
+
+// Reads the frames without a trace in the program's state.
+void read_frames_unseen(Frames& result) {
+  const BesideArenas aside;
+  if (!aside) return;
+  Object* error[3] = {};
+  python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+  const bool collects = python.PyGC_Disable != nullptr && python.PyGC_Disable() != 0;
+  read_frames(result);
+  if (collects) python.PyGC_Enable();
+  python.PyErr_Restore(error[0], error[1], error[2]);
 }
 
 // True while this thread reads frames: allocations then get a native stack.
@@ -345,14 +416,7 @@ unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count) 
   if (reading || may_be_locked(call)) return 0;
   reading = true;
   Frames result{frames, max_count, 0, false};
-  if (InterpreterLock const lock(!in_python); lock) {
-    Object* error[3] = {};
-    python.PyErr_Fetch(&error[0], &error[1], &error[2]);
-    const bool collects = python.PyGC_Disable != nullptr && python.PyGC_Disable() != 0;
-    read_frames(result);
-    if (collects) python.PyGC_Enable();
-    python.PyErr_Restore(error[0], error[1], error[2]);
-  }
+  if (InterpreterLock const lock(!in_python); lock) read_frames_unseen(result);
   reading = false;
   return result.count;
 }

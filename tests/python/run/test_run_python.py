@@ -77,6 +77,14 @@ def test_arenas_are_placed_together(record: RunRecord) -> None:
     assert set(row.bytes_by_memory) == {"far"}
 
 
+def test_frames_are_read_while_an_arena_is_made(tmp_path: Path) -> None:
+    """CPython's table of arenas is large enough to be an object; its code is not reentrant."""
+    save(plan([on(0, "far", python("make", 1))]), tmp_path / "plan.json")
+    script = str(PROGRAMS / "small_objects.py")
+    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--", sys.executable, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_arenas_go_where_their_small_objects_save_most() -> None:
     hot = on(0, "near", python("make", 1), split="small objects")
     hot.added_ns_if_far = Estimate(9.0, 8.0, 10.0)

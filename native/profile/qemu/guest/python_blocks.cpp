@@ -16,27 +16,14 @@
 
 #include "profile/runtime/interpreter.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/python_allocator.hpp"
 #include "profile/runtime/runtime.hpp"
 
 namespace nearfar::profile {
 
 namespace {
 
-// PyMemAllocatorEx.
-struct Allocator {
-  void* context;
-  void* (*allocate)(void*, std::size_t);
-  void* (*allocate_cleared)(void*, std::size_t, std::size_t);
-  void* (*resize)(void*, void*, std::size_t);
-  void (*release)(void*, void*);
-};
-
-// PyMemAllocatorDomain: the domains that use arenas.
-constexpr int domains[] = {1, 2};  // PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ
-Allocator originals[2];            // never changed after they are wrapped
-
-// Larger blocks come from malloc.
-constexpr std::size_t max_small = 512;
+PythonAllocator originals[2];  // never changed after they are wrapped
 
 // Not inlined, so that the fast path needs few registers.
 [[gnu::noinline]] void report(std::uint64_t address, std::uint64_t size) {
@@ -46,7 +33,7 @@ constexpr std::size_t max_small = 512;
 }
 
 inline void* reported(void* block, std::size_t size) {
-  if (size > max_small || !active() || block == nullptr) return block;
+  if (size > max_in_arena || !active() || block == nullptr) return block;
   const auto address = reinterpret_cast<std::uint64_t>(block);
   constexpr std::size_t alignment = 16;
   const std::uint64_t usable = size == 0 ? alignment : (size + alignment - 1) & ~(alignment - 1);
@@ -57,7 +44,7 @@ inline void* reported(void* block, std::size_t size) {
 // Allows frames to be read if the allocator calls malloc, as it does for large blocks.
 template <typename F>
 inline void* allocated(std::size_t size, F call) {
-  if (size <= max_small) return call();
+  if (size <= max_in_arena) return call();
   in_python_allocator = true;
   void* const block = call();
   in_python_allocator = false;
@@ -65,12 +52,12 @@ inline void* allocated(std::size_t size, F call) {
 }
 
 void* allocate(void* context, std::size_t size) {
-  const auto& original = *static_cast<const Allocator*>(context);
+  const auto& original = *static_cast<const PythonAllocator*>(context);
   return reported(allocated(size, [&] { return original.allocate(original.context, size); }), size);
 }
 
 void* allocate_cleared(void* context, std::size_t count, std::size_t size) {
-  const auto& original = *static_cast<const Allocator*>(context);
+  const auto& original = *static_cast<const PythonAllocator*>(context);
   // If there is a block, the product did not overflow.
   void* const block = allocated(
       count * size, [&] { return original.allocate_cleared(original.context, count, size); });
@@ -78,14 +65,14 @@ void* allocate_cleared(void* context, std::size_t count, std::size_t size) {
 }
 
 void* resize(void* context, void* block, std::size_t size) {
-  const auto& original = *static_cast<const Allocator*>(context);
+  const auto& original = *static_cast<const PythonAllocator*>(context);
   void* const moved =
       allocated(size, [&] { return original.resize(original.context, block, size); });
   return moved == block ? moved : reported(moved, size);
 }
 
 void release(void* context, void* block) {
-  const auto& original = *static_cast<const Allocator*>(context);
+  const auto& original = *static_cast<const PythonAllocator*>(context);
   original.release(original.context, block);
 }
 
@@ -94,14 +81,14 @@ void release(void* context, void* block) {
 void watch_python_blocks() {
   static bool watched = false;
   if (__atomic_exchange_n(&watched, true, __ATOMIC_ACQ_REL)) return;
-  using Function = void (*)(int, Allocator*);
+  using Function = void (*)(int, PythonAllocator*);
   const auto get = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "PyMem_GetAllocator"));
   const auto set = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "PyMem_SetAllocator"));
   if (get == nullptr || set == nullptr) return;
   for (unsigned i = 0; i < 2; ++i) {
-    get(domains[i], &originals[i]);
-    Allocator wrapper{&originals[i], allocate, allocate_cleared, resize, release};
-    set(domains[i], &wrapper);
+    get(arena_domains[i], &originals[i]);
+    PythonAllocator wrapper{&originals[i], allocate, allocate_cleared, resize, release};
+    set(arena_domains[i], &wrapper);
   }
 }
 
