@@ -7,7 +7,7 @@ split program would have is made, near time included, and placed within the same
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -65,28 +65,46 @@ def propose_splits(
         return []
     proposals: list[FieldSplit] = []
     for programs_of_type in programs:
-        placed = [_placed_split(memories, program) for program in programs_of_type]
+        placed = [_PlacedSplit(program, memories) for program in programs_of_type]
         saving = [split for split in placed if split.saved_ns(before) > MIN_SAVED * near_ns]
         if saving:
             best = min(saving, key=lambda split: split.likely_ns)
-            proposals.append(_split_document(best, memories, near_ns, before))
+            proposals.append(_split_document(best, near_ns, before))
     return sorted(proposals, key=lambda proposal: -proposal.saved.value)
 
 
 VISITS: tuple[Visits, ...] = ("value", "few", "many")
 
 
+class AfterSplit(NamedTuple):
+    """The program after a split, under one assumption about visits of the cold part."""
+
+    profile: WorkloadProfile
+    phases: list[PhaseTraffic]
+    near_ns: list[Estimate]
+    """Near time of each phase, with its bounds."""
+
+
 @dataclass(frozen=True)
 class SplitProgram:
-    """The program after a split, under each assumption about visits of the cold part."""
+    """The program after a split; it is made for an assumption about visits when that is asked."""
 
     split: HotCold
+    workload: WorkloadProfile
+    """The program before the split."""
     near: MemoryCosts
     """Near memory, the same of all programs."""
-    profiles: dict[Visits, WorkloadProfile]
-    phases: dict[Visits, list[PhaseTraffic]]
-    near_ns: dict[Visits, list[Estimate]]
-    """Near time of each phase, with its bounds."""
+    near_times: NearTimes
+    _made: dict[Visits, AfterSplit] = field(default_factory=dict)
+
+    def after(self, visits: Visits) -> AfterSplit:
+        """Return the program under an assumption about visits."""
+        if visits not in self._made:
+            profile, waits = split_profile(self.workload, self.split, visits)
+            near_ns = self.near_times.after(profile, waits)
+            profile = with_near_time(profile, [time.value for time in near_ns])
+            self._made[visits] = AfterSplit(profile, phases_of(profile), near_ns)
+        return self._made[visits]
 
 
 def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[SplitProgram]]:
@@ -94,19 +112,11 @@ def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[
     workload = bare_profile(workload)
     side = near_memory(near)
     near_times = NearTimes(workload, side)
-
-    def program(split: HotCold) -> SplitProgram:
-        after = SplitProgram(split, side, {}, {}, {})
-        for visits in VISITS:
-            profile, waits = split_profile(workload, split, visits)
-            after.near_ns[visits] = near_times.after(profile, waits)
-            times = [time.value for time in after.near_ns[visits]]
-            after.profiles[visits] = with_near_time(profile, times)
-            after.phases[visits] = phases_of(after.profiles[visits])
-        return after
-
     uses = type_uses(workload)[:MAX_TYPES]
-    programs = [[program(split) for split in _candidates(use)] for use in uses]
+    programs = [
+        [SplitProgram(split, workload, side, near_times) for split in _candidates(use)]
+        for use in uses
+    ]
     return [programs_of_type for programs_of_type in programs if programs_of_type]
 
 
@@ -153,27 +163,27 @@ class JudgedMemories:
 
 @dataclass(frozen=True)
 class _PlacedSplit:
-    """A split program with its plan for each assumption about visits."""
+    """A split program with its plan for each assumption about visits that was asked for."""
 
     program: SplitProgram
-    plans: dict[Visits, PlacedProgram]
+    memories: JudgedMemories
+    _plans: dict[Visits, PlacedProgram] = field(default_factory=dict)
+
+    def plan(self, visits: Visits) -> PlacedProgram:
+        """Return the plan under an assumption about visits."""
+        if visits not in self._plans:
+            after = self.program.after(visits)
+            self._plans[visits] = self.memories.placed(after.profile, after.phases)
+        return self._plans[visits]
 
     @property
     def likely_ns(self) -> float:
         """Time by which splits are compared, ns: the sum of those with likely and many visits."""
-        return self.plans["value"].time_ns + self.plans["many"].time_ns
+        return self.plan("value").time_ns + self.plan("many").time_ns
 
     def saved_ns(self, before: PlacedProgram) -> float:
         """Return the time that the split saves, ns."""
-        return before.time_ns - self.plans["value"].time_ns
-
-
-def _placed_split(memories: JudgedMemories, program: SplitProgram) -> _PlacedSplit:
-    plans = {
-        visits: memories.placed(profile, program.phases[visits])
-        for visits, profile in program.profiles.items()
-    }
-    return _PlacedSplit(program, plans)
+        return before.time_ns - self.plan("value").time_ns
 
 
 def _candidates(use: TypeUse) -> Iterator[HotCold]:
@@ -185,17 +195,15 @@ def _candidates(use: TypeUse) -> Iterator[HotCold]:
             yield split
 
 
-def _split_document(
-    placed: _PlacedSplit, memories: JudgedMemories, near_ns: float, unsplit: PlacedProgram
-) -> FieldSplit:
+def _split_document(placed: _PlacedSplit, near_ns: float, unsplit: PlacedProgram) -> FieldSplit:
     """Return the split as a document: its fields, and the slowdowns before and after it.
 
     `near_ns` is the near time of the unsplit program, to which both slowdowns refer.
     """
-    split, use = placed.program.split, placed.program.split.use
+    split, use, memories = placed.program.split, placed.program.split.use, placed.memories
     before = unsplit.evaluation().time_ns
-    after = {visits: plan.evaluation().time_ns for visits, plan in placed.plans.items()}
-    saved = _saved_slowdown(placed, memories, near_ns, before, after)
+    after = {visits: placed.plan(visits).evaluation().time_ns for visits in VISITS}
+    saved = _saved_slowdown(placed, near_ns, before, after)
     hot = [touched.field for touched in split.hot]
     share = _misses_share(split)
     sentence = (
@@ -224,7 +232,6 @@ def _split_document(
 
 def _saved_slowdown(
     placed: _PlacedSplit,
-    memories: JudgedMemories,
     near_ns: float,
     before: Estimate,
     after: Mapping[Visits, Estimate],
@@ -238,14 +245,15 @@ def _saved_slowdown(
             before.value - time_ns.value,
             before.high - time_ns.high,
         ]
+        program = placed.program.after(visits)
         fast_ns, slow_ns = (
-            memories.placed(with_near_time(placed.program.profiles[visits], times)).time_ns
+            placed.memories.placed(with_near_time(program.profile, times)).time_ns
             for times in (
-                [time.low for time in placed.program.near_ns[visits]],
-                [time.high for time in placed.program.near_ns[visits]],
+                [time.low for time in program.near_ns],
+                [time.high for time in program.near_ns],
             )
         )
-        likely_ns = placed.plans[visits].time_ns
+        likely_ns = placed.plan(visits).time_ns
         lows.append(min(ends) - max(0.0, slow_ns - likely_ns))
         highs.append(max(ends) + max(0.0, likely_ns - fast_ns))
     saved_ns = before.value - after["value"].value
@@ -254,7 +262,7 @@ def _saved_slowdown(
 
 def _near_time(program: SplitProgram) -> Estimate:
     """Return near time after a split, ns; the interval spans all assumptions about visits."""
-    sums = {visits: sum_estimates(times) for visits, times in program.near_ns.items()}
+    sums = {visits: sum_estimates(program.after(visits).near_ns) for visits in VISITS}
     return Estimate(
         sums["value"].value,
         min(time.low for time in sums.values()),
