@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -300,7 +301,7 @@ class PageCosts:
             value = gone.value - came.value
             ends = [value, gone.low - came.low, gone.high - came.high]
             of_page = [value, min(ends), max(ends), value]
-            stored = np.array(of_page) + self._stores_ns()
+            stored = np.array(of_page) + self._stores_ns
             return np.asarray(np.maximum(stored, 0.0))
         alone = self._move_time(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
         return np.array([alone.value, alone.low, alone.high, alone.value])
@@ -326,11 +327,12 @@ class PageCosts:
         if retouches and not self._knows_search_time:
             times[2] *= 1.0 + LOOKING_ERROR
         if self._exchanges and stored is not None:
-            times += np.outer(self._stores_ns(), stored)
+            times += np.outer(self._stores_ns, stored)
         return times
 
+    @cached_property
     def _stores_ns(self) -> list[float]:
-        """Return the additional time of a page that is stored to, in the rows of `fault`.
+        """Additional time of a page that is stored to, in the rows of `fault`.
 
         Before the kernel writes such a page, each CPU on which the process ran in the last second
         must flush its translation, and the kernel waits for these CPUs.
@@ -358,13 +360,18 @@ class PageCosts:
 
         `end`: 0 value, 1 low, 2 high, `MOVED` the value of a process that ran on several CPUs.
         """
-        added = pages.faults * self.fault(pages.retouches, pages.stored)[end]
+        return np.asarray(self.added_rows_ns(pages)[end])
+
+    def added_rows_ns(self, pages: PageMoves) -> Array:
+        """Return the times of `added_ns` of all ends, (ends, objects)."""
+        added = pages.faults * self.fault(pages.retouches, pages.stored)
         back = float(pages.faults.sum())
         written = pages.written - (back if self._exchanges else 0.0)
         clean = 0.0 if self._exchanges else pages.evicted - pages.written
-        evictions = max(written, 0.0) * self.evict(pages.retouches)[end] + clean * self.clean_ns
-        weights = pages.faults / back if back > 0 else np.full(len(added), 1.0 / max(len(added), 1))
-        return np.asarray(np.maximum(added + weights * evictions, 0.0))
+        evictions = max(written, 0.0) * self.evict(pages.retouches) + clean * self.clean_ns
+        count = len(pages.faults)
+        weights = pages.faults / back if back > 0 else np.full(count, 1.0 / max(count, 1))
+        return np.asarray(np.maximum(added + np.outer(evictions, weights), 0.0))
 
     def transfer_ns(self, pages: PageMoves) -> float:
         """Return the least wall time that the device's bandwidth allows, ns."""

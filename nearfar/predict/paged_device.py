@@ -78,7 +78,8 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
     """Return the phase at one size of near memory, with each error perturbed separately."""
     near = phase.phase.near_cpu_time_ns.value
     central = moved(phase, near_pages, keeps_copies=costs.keeps_copies)
-    by_object = costs.added_ns(central)
+    by_end = costs.added_rows_ns(central)
+    by_object = by_end[0]
     back, added = float(central.faults.sum()), float(by_object.sum())
     transfer_ns = costs.transfer_ns(central) * phase.threads
     bound: Bound = "latency" if added > 0.05 * near else "compute"
@@ -92,8 +93,7 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
         pages = moved(phase, size, keeps_copies=costs.keeps_copies)
         sampling = 1.0 - sign * 1.645 / math.sqrt(max(back / phase.page_rate, 4.0))
         faults += [float(pages.faults.sum()), back * sampling]
-        resized, repriced = costs.added_ns(pages), costs.added_ns(central, end)
-        waits += [float(resized.sum()), float(repriced.sum()), added * sampling]
+        waits += [float(costs.added_ns(pages).sum()), float(by_end[end].sum()), added * sampling]
         transfers.append(costs.transfer_ns(pages) * phase.threads)
     share = TIME_SHARE if costs.calibrated else 1.0
     wait = _joined_interval(added, waits, share)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from msgspec.structs import replace
@@ -169,6 +170,7 @@ def _used_bytes(phase: PhaseTraffic, curve: PhaseMissCurve) -> float:
     return float(np.clip(phase.walked_bytes, low, high))
 
 
+@lru_cache(maxsize=64)
 def scattered_share(curve: PhaseMissCurve, cache_bytes: int) -> float:
     """Return the misses of a direct-mapped cache over simulated misses, for scattered pages."""
     return _lost_share(curve, lambda distance_bytes: 1.0 - np.exp(-distance_bytes / cache_bytes))
@@ -184,10 +186,14 @@ class Region:
     """Share of its last-level misses that miss in near memory."""
 
 
+@lru_cache(maxsize=64)
 def contiguous_regions(
     curve: PhaseMissCurve, cache_bytes: int, used_bytes: float
 ) -> tuple[Region, ...]:
-    """Return the regions of data of `used_bytes` in one piece, in a direct-mapped cache."""
+    """Return the regions of data of `used_bytes` in one piece, in a direct-mapped cache.
+
+    Cached, as is `scattered_share`: perturbed models and all far memories have the same curve.
+    """
     if used_bytes <= cache_bytes:
         return (Region(1.0, _lost_share(curve, np.zeros_like)),)
     # On average F / C - 1 other lines share a place: for some places it is the whole number below
