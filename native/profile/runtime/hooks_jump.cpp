@@ -18,11 +18,11 @@ std::uint64_t stack_pointer_of(const __jmp_buf_tag* target) {
   return std::rotr(static_cast<std::uint64_t>(target->__jmpbuf[6]), 17) ^ secret;
 }
 
-// A jump within the handler goes to a place below the interrupted call.
-void leave_calls_below(const __jmp_buf_tag* target) {
+// A jump within the handler does not leave the interrupted call.
+void leave_call(const __jmp_buf_tag* target) {
   nearfar::profile::need_real_functions();
   std::uintptr_t& inside = nearfar::profile::this_thread.inside;
-  if (inside != 0 && stack_pointer_of(target) >= inside) inside = 0;
+  if (inside != 0 && nearfar::profile::has_left(inside, stack_pointer_of(target))) inside = 0;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ void leave_calls_below(const __jmp_buf_tag* target) {
 extern "C" {
 
 void siglongjmp(sigjmp_buf target, int value) noexcept {
-  leave_calls_below(target);
+  leave_call(target);
   nearfar::profile::real.siglongjmp(target, value);
   __builtin_unreachable();
 }
@@ -42,7 +42,7 @@ void _longjmp(jmp_buf target, int value) noexcept { siglongjmp(target, value); }
 
 // With _FORTIFY_SOURCE.
 [[noreturn]] void __longjmp_chk(jmp_buf target, int value) noexcept {
-  leave_calls_below(target);
+  leave_call(target);
   nearfar::profile::real.__longjmp_chk(target, value);
   __builtin_unreachable();
 }

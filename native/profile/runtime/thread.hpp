@@ -1,6 +1,7 @@
 // Per-thread data of the runtime, and the guard against re-entry.
 #pragma once
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -29,6 +30,17 @@ struct Thread {
 // plugin: no constructor, no destructor, no allocation.
 extern __thread Thread this_thread __attribute__((tls_model("initial-exec")));
 
+// Whether the call at `inside` has ended where the stack pointer is `here`: above it, on its stack.
+// A handler on an alternate stack, which may lie above too, has only interrupted it.
+[[gnu::noinline]] inline bool has_left(std::uintptr_t inside, std::uintptr_t here) {
+  stack_t alternate{};
+  sigaltstack(nullptr, &alternate);
+  const auto begin = reinterpret_cast<std::uintptr_t>(alternate.ss_sp);
+  const auto is_alternate = [&](std::uintptr_t at) { return at - begin < alternate.ss_size; };
+  // A jump out of a handler that has called the runtime itself may also go down.
+  return is_alternate(inside) == is_alternate(here) ? here >= inside : is_alternate(inside);
+}
+
 // Held while this thread is inside the runtime. Meanwhile, memory accesses of a signal handler are
 // rejected. A longjmp out of the handler ends this (hooks_jump.cpp). Any other way out (an
 // exception, setcontext) leaves `inside` set, but below the stack pointer once the program has
@@ -37,7 +49,8 @@ class Guard {
  public:
   Guard() {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    entered_ = this_thread.inside == 0 || here > this_thread.inside;
+    const std::uintptr_t inside = this_thread.inside;
+    entered_ = inside == 0 || (here > inside && has_left(inside, here));
     if (entered_) this_thread.inside = here;
   }
   ~Guard() {

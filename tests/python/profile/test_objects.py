@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from by_hand import Build, Run
+from by_hand import Build, Result, Run
 
 BYTES = 64 << 10
 LINES = BYTES // 64
@@ -117,6 +117,11 @@ def test_most_small_blocks_take_the_short_way(build: Build, run: Run) -> None:
     assert 0 < file.header["unusual_blocks"] < touched_lines / 10
 
 
+def _allocations_in(result: Result, function: str) -> int:
+    objects = [each for each in result.objects if each.frames]
+    return sum(each.allocations for each in objects if each.frames[0].function == function)
+
+
 @pytest.mark.parametrize(("size", "fortified"), [("5000", 0), ("20000", 0), ("20000", 2)])
 def test_calls_after_a_jump_out_of_malloc_are_counted(
     build: Build, run: Run, size: str, fortified: int
@@ -130,7 +135,38 @@ def test_calls_after_a_jump_out_of_malloc_are_counted(
     turns, jumps = map(int, result.output.split())
     assert jumps > turns / 4
     for name in ("after", "after_deeper"):
-        (each,) = [each for each in result.objects if f"{name} " in f"{each.name} "]
-        assert each.allocations == turns
+        assert _allocations_in(result, name) == turns
     (file,) = result.files
     assert file.header["dropped"] == 0
+
+
+@pytest.mark.parametrize("place", ["above", "below"])
+def test_calls_after_a_jump_out_of_malloc_on_an_alternate_stack_are_counted(
+    build: Build, run: Run, place: str
+) -> None:
+    result = run(build("left_calls.c"), "5000", place, "leave")
+    assert result.code == 0
+    turns, jumps = map(int, result.output.split())
+    assert jumps > turns / 4
+    for name in ("after", "after_deeper"):
+        assert _allocations_in(result, name) == turns
+    (file,) = result.files
+    assert file.header["dropped"] == 0
+
+
+def test_a_jump_within_a_handler_does_not_leave_the_interrupted_malloc(
+    build: Build, run: Run
+) -> None:
+    program = build("left_calls.c")
+    counted = {}
+    for place in ("above", "below"):
+        result = run(program, "5000", place, "stay")
+        assert result.code == 0
+        turns, interrupted = map(int, result.output.split())
+        assert interrupted > turns / 4
+        for name in ("after", "after_deeper"):
+            assert _allocations_in(result, name) == turns
+        # Only those between the calls inside the run time.
+        counted[place] = _allocations_in(result, "in_handler")
+        assert counted[place] < interrupted
+    assert counted["above"] == counted["below"]
