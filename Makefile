@@ -49,8 +49,8 @@ demo-source:
 test: $(VENV)/.set-up-tests native-test ## every test that fits in 10 minutes on two cores
 	@$(PYTHON) -m pytest -q -m "not long" -rR -n 2 --dist loadfile --no-loadscope-reorder
 
-test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers
-	@$(PYTHON) -m pytest -q -m long -rR
+test-long: $(VENV)/.set-up-tests native-test sanitize ## the rest: peers' suites, soak, sanitizers, more examples
+	@$(PYTHON) -m pytest -q -m "long or hypothesis" --hypothesis-profile=long -rR
 
 vm-test: $(VENV)/.set-up-tests ## what needs far memory, in a virtual machine that has it
 	@$(PYTHON) -m pytest -q -rs tests/vm

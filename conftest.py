@@ -31,10 +31,12 @@ from patience import extend_alarm  # noqa: E402
 
 # A stall of a shared machine is no failure: no example has a time to keep. Every run tries the same
 # examples, so that a rare one fails where it was introduced; `--hypothesis-profile=search` tries
-# others.
+# others, and `make test-long` four times as many. Costly properties draw a share of a profile's
+# examples (tests/python/property_examples.py).
 PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("search", **PATIENT)
-settings.register_profile("shared machine", **PATIENT, derandomize=True)
+settings.register_profile("shared machine", **PATIENT, derandomize=True, max_examples=100)
+settings.register_profile("long", **PATIENT, derandomize=True, max_examples=400)
 settings.load_profile("shared machine")
 
 # A shell that starts the tests in its background has them ignore Ctrl-C, and so would every

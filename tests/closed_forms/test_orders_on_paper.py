@@ -7,10 +7,11 @@ import functools
 import msgspec
 import pytest
 from form_grid import NEARS, fars, near_device
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from paper_memory import far_paper, near_paper
 from paper_programs import MAX_BUS_SHARE, Data, Program, profile_of
+from property_examples import examples
 
 from nearfar.api import place, predict
 from nearfar.base.units import PAGE_BYTES
@@ -77,7 +78,7 @@ def predicted(
 
 
 @given(program=any_program(), near=NEAR_NAMES, far=FAR_NAMES)
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_intervals_hold_their_value_and_have_a_width(program: Program, near: str, far: str):
     (phase,) = predicted(program, near_device(near), far_device(far))
     for estimate in (phase.far_time_ns, phase.slowdown):
@@ -93,7 +94,7 @@ def test_intervals_hold_their_value_and_have_a_width(program: Program, near: str
     latency=st.floats(1.0, 4.0),
     bandwidth=st.floats(1.0, 4.0),
 )
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_a_slower_memory_is_never_faster(
     program: Program, near: str, far: str, latency: float, bandwidth: float
 ):
@@ -104,13 +105,13 @@ def test_a_slower_memory_is_never_faster(
 
 
 @given(program=any_program(), more=data(), near=NEAR_NAMES, far=FAR_NAMES)
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_more_traffic_is_never_cheaper(program: Program, more: Data, near: str, far: str):
     compare_near_times(program, program.with_more(more), near, far)
 
 
 @given(program=any_program(), share=st.floats(0.01, 1.0), near=NEAR_NAMES, far=FAR_NAMES)
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_lines_written_back_count(program: Program, share: float, near: str, far: str):
     """Also where near time hides them, and at least their time at the far memory's best."""
     more = Data(written=share * (program.total.fetched - program.total.written))
@@ -156,7 +157,7 @@ def test_small_pages_are_never_better_than_large(far: str):
 
 
 @given(program=any_program(), near=NEAR_NAMES, far=FAR_NAMES, share=st.floats(0.0, 1.0))
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_part_near_is_between_all_near_and_all_far(
     program: Program, near: str, far: str, share: float
 ):
@@ -183,7 +184,7 @@ def least_ns(all_near: float, all_far: float, threads: int) -> float:
 
 
 @given(program=any_program(), near=NEAR_NAMES, far=FAR_NAMES, budget=st.floats(0.0, 1.0))
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_no_plan_is_worse_than_all_near_and_all_far(
     program: Program, near: str, far: str, budget: float
 ):
@@ -200,7 +201,7 @@ def test_no_plan_is_worse_than_all_near_and_all_far(
     bandwidth=st.floats(1.0, 4.0),
     budget=st.floats(0.0, 1.0),
 )
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 def test_no_plan_is_better_than_both_memories_at_once(
     program: Program, near: str, latency: float, bandwidth: float, budget: float
 ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
@@ -109,7 +109,6 @@ def test_every_memory_is_read_from_the_mounts(tmp_path: Path) -> None:
     assert file_system(Path("/home"), mounts) == "ext4"
 
 
-@settings(deadline=None)  # a busy machine is not an error
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True), st.integers(1, 3))
 def test_a_matrix_has_the_product_of_its_lengths(values: list[str], others: int) -> None:
     experiment = Experiment(

@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.compare.api import BLIND, corrected, judge
 from nearfar.compare.difference import ALPHA, difference, p_value
@@ -147,7 +148,7 @@ def test_few_runs_widen_the_interval() -> None:
     assert guessed.low < known.low
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30))
 def test_corrections_never_shrink_p_values_and_keep_their_order(ps: list[float]) -> None:
     from scipy import stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nearfar.base.errors import CommandError
@@ -87,7 +87,6 @@ def test_an_unknown_operation_is_refused() -> None:
         OperationHistory([begin("sort", 1)], empty=True)
 
 
-@settings(deadline=None)  # a busy machine is no bug
 @given(st.integers(0, 10_000))
 @example(326)  # a get found a key that a concurrent remove then took
 def test_a_run_of_several_threads_on_a_correct_map_is_never_reported(seed: int) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 from samples import device
 
 from nearfar.emulate import cost_file
@@ -95,7 +96,7 @@ def by_the_model(
     return float(scale * core_time_ns(other, both, [1.0, 1.0]))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     counts=st.lists(st.integers(0, 20_000), min_size=HITS, max_size=HITS),
     share=st.floats(0.0, 1.0),

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 from samples import device
 
 from nearfar.emulate.near_now import CHAINS, UNKNOWN, near_now
@@ -16,7 +17,7 @@ from nearfar.predict.derive import near_memory
 from nearfar.predict.traffic import COLUMNS, STREAM
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.floats(0.5, 3.0), st.floats(0.9, 1.1))
 def test_costs_equal_the_times_of_the_probes(factor: float, unlike: float) -> None:
     near = replace(near_memory(device("near")), copied_ns=3.0, copied_ends_ns=0.5)

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.measure.infer.levels import Medians, find_levels
 from nearfar.measure.infer.miss_curves import lru_misses, power_misses, random_misses
@@ -25,7 +26,7 @@ def noisy(latency, spread, seed):
     return latency * np.exp(spread * np.random.default_rng(seed).standard_normal(len(latency)))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     base=st.floats(1, 400),
     spread=st.floats(0.001, 0.03),
@@ -38,7 +39,7 @@ def test_a_flat_curve_has_no_level(base, spread, seed, slope):
     assert find_levels(Medians(REGIONS, noisy(latency, spread, seed), spread)).levels == ()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     capacity=st.floats(8192, 1 << 26),
     step=st.floats(1.3, 3.0),

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.measure.infer.periods import find_comb, find_period
 from nearfar.measure.infer.stall_events import find_kinds, recurring_at
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(seed=st.integers(0, 10**6), count=st.integers(5, 60))
 def test_random_events_have_no_period(seed, count):
     positions = np.sort(np.random.default_rng(seed).uniform(0, 1e6, count))
     assert find_period(positions) is None
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     seed=st.integers(0, 10**6),
     period=st.floats(1000, 20_000),

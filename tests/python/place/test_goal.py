@@ -6,8 +6,9 @@ from functools import partial
 
 import pytest
 import samples
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.api import place
 from nearfar.documents import Plan
@@ -29,7 +30,7 @@ def _slowdown(plan: Plan) -> float:
 @given(seed=SEEDS, most=st.floats(1.0, 2.5))
 @example(seed=200072, most=1.473)  # greedy needs a fifth more than exact here
 @example(seed=0, most=1.2)  # hot-first needs more than greedy
-@settings(max_examples=3, deadline=None)
+@examples(3)
 def test_a_goal_is_met_with_nearly_the_least_memory(
     optimiser: str, allow: list[Allowed], seed: int, most: float
 ):

@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.place.filling import fill, order_by_density
 from nearfar.place.knapsack import knapsack
@@ -25,7 +26,7 @@ def best_by_brute_force(values: np.ndarray, sizes: np.ndarray, budget: float) ->
 
 
 @given(items=ITEMS, budget=st.integers(0, 250))
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_equals_brute_force(items: list[tuple[int, int]], budget: int):
     values, sizes = (np.array(column, dtype=float) for column in zip(*items, strict=True))
     solution = knapsack(values, sizes, budget)

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 import samples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.api import place
 from nearfar.base.errors import CommandError, NearfarError
@@ -58,7 +59,7 @@ def chase(misses: float) -> Traffic:
 
 
 @given(seed=SEEDS, shares=st.lists(st.floats(0.05, 0.6), min_size=2, max_size=2))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares: list[float]):
     rng = np.random.default_rng(seed)
     sizes = 2 ** rng.uniform(3, 8, 6)
@@ -78,7 +79,7 @@ def test_the_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares
 
 
 @given(seed=SEEDS, shares=st.tuples(st.floats(0.05, 0.5), st.floats(0.1, 0.6)))
-@settings(max_examples=5, deadline=None)
+@examples(5)
 def test_plans_respect_every_capacity_and_the_order_of_bars(
     tmp_path_factory: pytest.TempPathFactory, seed: int, shares: tuple[float, float]
 ):

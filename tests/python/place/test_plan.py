@@ -7,8 +7,9 @@ import itertools
 import numpy as np
 import pytest
 import samples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.api import place
 from nearfar.documents import Plan
@@ -32,7 +33,7 @@ def bar(plan: Plan, name: str) -> Alternative:
 
 
 @given(seed=SEEDS, share=SHARES, far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
     workload = samples.workload(seed=seed)
     budget = int(share * sum(each.size_bytes for each in workload.objects))
@@ -54,7 +55,7 @@ def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
     far=st.sampled_from([FAR, NARROW]),
     objects=st.sampled_from([1, 2, 8, 40]),
 )
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str, far, objects: int):
     """One object larger than the budget, as an arena, is where whole objects lose most."""
     workload = samples.workload(objects=objects, seed=seed)
@@ -80,7 +81,7 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
 
 
 @given(seed=SEEDS, far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
     workload = samples.workload(objects=20, seed=seed)
     plan = place(profile=workload, near=NEAR, far=far, budget="0")
@@ -96,7 +97,7 @@ def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
 
 
 @given(seed=SEEDS, shares=st.tuples(SHARES, SHARES), far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_a_larger_budget_is_never_slower(seed: int, shares: tuple[float, float], far):
     workload = samples.workload(objects=14, seed=seed)
     footprint = sum(each.size_bytes for each in workload.objects)
@@ -111,7 +112,7 @@ def test_a_larger_budget_is_never_slower(seed: int, shares: tuple[float, float],
 
 
 @given(seed=SEEDS, share=SHARES, far=st.sampled_from([FAR, NARROW]), objects=st.integers(1, 14))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_no_placement_is_farther_from_the_best_than_its_proven_gap(
     seed: int, share: float, far, objects: int
 ):
@@ -126,8 +127,9 @@ def test_no_placement_is_farther_from_the_best_than_its_proven_gap(
         time = float(problem.shared_times_ns(choice.shares))
         saved = float(problem.times_ns(np.zeros(objects))) - time
         gap = proven_gap(problem, budget, choice.shares)
-        # Times are known to their rounding.
-        assert time - best <= gap * max(saved, 0.0) + 1e-11 * time
+        # Of a plan that saves nothing, the gap has no bound, or is 0. Times have rounding errors.
+        allowed_ns = gap * saved if saved > 0 else gap
+        assert time - best <= allowed_ns + 1e-11 * time
 
 
 @pytest.mark.parametrize("budget", ["100%", "120%", "16GiB"])
@@ -159,7 +161,7 @@ def test_globals_of_libraries_are_no_part_of_a_plan():
 
 
 @given(seed=SEEDS)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_exact_is_the_best_placement_by_the_models_times(seed: int):
     workload = samples.workload(objects=8, seed=seed, phases=("run",))
     problem = make_problem(workload, NEAR, FAR)
@@ -174,7 +176,7 @@ def test_exact_is_the_best_placement_by_the_models_times(seed: int):
 
 
 @given(seed=SEEDS, far=st.sampled_from([FAR, NARROW]))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_the_frontiers_running_sums_equal_the_models_times(seed: int, far):
     problem = make_problem(samples.workload(seed=seed), NEAR, far)
     points = frontier(problem)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import samples
 from counted_phase import counted_phase
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.api import predict
 from nearfar.base.estimate import scale_estimate
@@ -78,7 +79,7 @@ def test_at_the_near_bandwidth_limit_everything_waits():
     more=st.floats(1.0, 3.0),
     bandwidth=st.floats(0.05, 1.0),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_slower_memory_is_never_faster(
     counts: tuple[float, float, float], latency: float, more: float, bandwidth: float
 ):
@@ -97,7 +98,7 @@ def test_slower_memory_is_never_faster(
 
 
 @given(counts=COUNTS, kind=st.integers(0, 2), more=st.floats(1.0, 4.0))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_more_traffic_is_never_cheaper(counts: tuple[float, float, float], kind: int, more: float):
     """Near latency does not depend on load here, so that near time shows no traffic."""
     near = with_curve(samples.device(latency_ns=90.0), [(0.0, 90.0), (200.0, 90.0)])
@@ -108,7 +109,7 @@ def test_more_traffic_is_never_cheaper(counts: tuple[float, float, float], kind:
 
 
 @given(counts=COUNTS, parts=st.integers(2, 7))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_equal_intervals_are_merged(counts: tuple[float, float, float], parts: int):
     near, far = loaded("near", 1.0, 1.0), loaded("far", 2.5, 0.4)
     part = tuple(n / parts for n in counts)
@@ -143,7 +144,7 @@ def test_different_intervals_do_not_equal_their_mean():
 
 
 @given(counts=COUNTS, share=st.floats(0.0, 1.0))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_split_program_is_no_slower_than_all_far(
     counts: tuple[float, float, float], share: float
 ):

@@ -12,8 +12,9 @@ import pytest
 import samples
 from able_models import ABLE_MODELS
 from counted_phase import counted_phase
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.api import predict
 from nearfar.base.errors import NearfarError
@@ -49,7 +50,7 @@ WHOLE = [name for name in ABLE_MODELS if MODELS.get(name).everything_far]
 
 
 @given(seed=SEEDS, model=st.sampled_from([*ABLE_MODELS, "code"]))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_moving_nothing_changes_nothing(seed: int, model: str):
     near = near_memory(samples.device())
     far = far_memory(samples.device("far", 300, 5, 3), near)
@@ -61,7 +62,7 @@ def test_moving_nothing_changes_nothing(seed: int, model: str):
 @given(
     seed=SEEDS, model=st.sampled_from(WHOLE), factor=st.floats(1.0, 8.0), more=st.floats(1.0, 3.0)
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_slower_far_memory_is_never_faster(seed: int, model: str, factor: float, more: float):
     slow, slower = (
         samples.device("far", 90.0 * x, 12.0 / x, 9.0 / x) for x in (factor, factor * more)
@@ -71,7 +72,7 @@ def test_slower_far_memory_is_never_faster(seed: int, model: str, factor: float,
 
 
 @given(seed=SEEDS, model=st.sampled_from(WHOLE), more=st.floats(1.0, 4.0))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
     """Memories have no loaded-latency curve here: a stretched one would be another memory's."""
     narrow, wide = (

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import samples
 from able_models import ABLE_MODELS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.api import predict
 from nearfar.base.estimate import Estimate
@@ -24,7 +25,7 @@ MODEL_NAMES = ABLE_MODELS
 
 
 @given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_far_that_equals_near_changes_nothing(seed: int, model: str):
     prediction = predict(
         profile=samples.workload(seed=seed),
@@ -38,7 +39,7 @@ def test_far_that_equals_near_changes_nothing(seed: int, model: str):
 
 
 @given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_near_compared_with_itself_has_no_width(seed: int, model: str):
     """Both memories have the same error, which cancels."""
     near = samples.device()
@@ -52,7 +53,7 @@ def test_near_compared_with_itself_has_no_width(seed: int, model: str):
 
 
 @given(seed=SEEDS, factor=st.floats(1.01, 8.0), bandwidth=st.floats(0.5, 8.0))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_slower_memory_makes_no_object_faster(seed: int, factor: float, bandwidth: float):
     """This also holds if it has more bandwidth than one core draws from near memory."""
     far = samples.device("far", 90.0 * factor, 12.0 * bandwidth, 9.0 * bandwidth)
@@ -65,7 +66,7 @@ def test_a_slower_memory_makes_no_object_faster(seed: int, factor: float, bandwi
 
 
 @given(seed=SEEDS, factor=st.floats(1.0, 8.0), more=st.floats(1.0, 3.0))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_slower_memory_is_never_faster(seed: int, factor: float, more: float):
     workload, near = samples.workload(seed=seed), samples.device()
     slow, slower = (
@@ -77,7 +78,7 @@ def test_slower_memory_is_never_faster(seed: int, factor: float, more: float):
 
 
 @given(seed=SEEDS, scale=st.floats(0.01, 100.0))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
     """Scaling counts and near time together scales far time and keeps the slowdown."""
     small = samples.workload(seed=seed)
@@ -91,7 +92,7 @@ def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
 
 
 @given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES), objects=st.integers(1, 30))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_objects_and_phases_sum_to_the_whole(seed: int, model: str, objects: int):
     prediction = predict(
         profile=samples.workload(objects=objects, seed=seed),
@@ -109,7 +110,7 @@ def test_objects_and_phases_sum_to_the_whole(seed: int, model: str, objects: int
 
 
 @given(seed=SEEDS)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_intervals_contain_their_value_and_the_order_of_objects_does_not_matter(seed: int):
     workload = samples.workload(seed=seed)
     near, far = samples.device(), samples.device("far", 300, 5, 3)
@@ -123,7 +124,7 @@ def test_intervals_contain_their_value_and_the_order_of_objects_does_not_matter(
 
 
 @given(seed=SEEDS)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_many_placements_at_once_equal_single_ones(seed: int):
     workload = samples.workload(seed=seed)
     near = near_memory(samples.device())

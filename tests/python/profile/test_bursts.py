@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import samples
 from forked import nearfar
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from iced_x86 import Register
 from patience import patience
@@ -102,7 +102,6 @@ def made_up(bursts: list[list[int]], rate: float, depends: list[int] | None = No
 LINES = st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=60), min_size=1, max_size=6)
 
 
-@settings(deadline=None)
 @given(LINES, st.floats(0.0, 1.0))
 def test_first_touches_miss_at_the_given_rate(bursts: list[list[int]], rate: float):
     trace = make_trace(made_up(bursts, rate), 0)

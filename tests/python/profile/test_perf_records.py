@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.base.errors import NearfarError
 from nearfar.native_files import native_file
@@ -121,7 +122,7 @@ def test_fields_that_cannot_be_skipped_are_refused() -> None:
         decode(b"", PEBS | BRANCH_STACK)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.binary(max_size=400), st.sampled_from([FAULTS, PEBS, IBS]))
 def test_any_bytes_are_read_within_their_bounds(content: bytes, fields: int) -> None:
     samples, tally = decode(content, fields)

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_examples import examples
 
 from nearfar.validate.conformal import (
     grouped_quantile,
@@ -44,7 +45,7 @@ def test_a_result_is_judged_by_other_groups_only() -> None:
     assert leave_group_out(scores, groups, 0.5) == [100.0, 100.0, 1.0, 1.0]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     groups=st.integers(12, 25),
