@@ -6,6 +6,7 @@ their name.
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -39,6 +40,9 @@ settings.register_profile("shared machine", **PATIENT, derandomize=True, max_exa
 settings.register_profile("long", **PATIENT, derandomize=True, max_examples=400)
 settings.load_profile("shared machine")
 
+# Searching all tests and what they import for garbage takes a tenth of the CPU time.
+gc.disable()
+
 # A shell that starts the tests in its background has them ignore Ctrl-C, and so would every
 # program they start: those that test being interrupted would wait for ever.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -54,6 +58,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.getoption("timeout") is None and not item.get_closest_marker("timeout"):
             long = item.get_closest_marker("long")
             item.add_marker(pytest.mark.timeout(LONG_TIMEOUT_S if long else TIMEOUT_S))
+
+
+def pytest_collection_finish() -> None:
+    """Search for garbage among what tests make, less often than by default."""
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    """Let the interpreter's end free what tests are made of."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(hookwrapper=True)
