@@ -326,6 +326,9 @@ bool may_be_locked(Call call) {
   return allocator.context != nullptr;  // null in Python's own
 }
 
+// True while this thread reads frames: allocations then get a native stack.
+__thread bool reading __attribute__((tls_model("initial-exec"))) = false;
+
 // CPython's allocators for objects while frames are read: they serve small blocks, too, from
 // malloc.
 PythonAllocator originals[2];
@@ -335,15 +338,35 @@ std::size_t beyond_arenas(std::size_t size) {
   return size > max_in_arena ? size : max_in_arena + 1;
 }
 
+// Blocks made since these allocators were set. Earlier ones may be in an arena.
+void* made_blocks[256];
+unsigned made_count = 0;
+
+void* made(void* block) {
+  if (reading && made_count < sizeof made_blocks / sizeof *made_blocks)
+    made_blocks[made_count++] = block;
+  return block;
+}
+
 template <unsigned number>
 void* allocate(void*, std::size_t size) {
   const PythonAllocator& original = originals[number];
-  return original.allocate(original.context, beyond_arenas(size));
+  return made(original.allocate(original.context, beyond_arenas(size)));
 }
 template <unsigned number>
 void* allocate_cleared(void*, std::size_t count, std::size_t size) {
   const PythonAllocator& original = originals[number];
-  return original.allocate_cleared(original.context, 1, beyond_arenas(count * size));
+  return made(original.allocate_cleared(original.context, 1, beyond_arenas(count * size)));
+}
+// Keeps an earlier block forever: the last reference to an object that is no frame's, such as a
+// name that leaves CPython's cache of attributes, seldom ends here.
+template <unsigned number>
+void release(void*, void* block) {
+  const PythonAllocator& original = originals[number];
+  if (!reading) return original.release(original.context, block);  // another interpreter's thread
+  for (unsigned i = made_count; i != 0; --i) {
+    if (made_blocks[i - 1] == block) return original.release(original.context, block);
+  }
 }
 template <unsigned number>
 void* resize(void*, void* block, std::size_t size) {
@@ -357,8 +380,9 @@ class BesideArenas {
  public:
   BesideArenas() : held_(__atomic_exchange_n(&originals_lock, 1u, __ATOMIC_ACQUIRE) == 0) {
     if (!held_) return;
-    replace(0, {nullptr, allocate<0>, allocate_cleared<0>, resize<0>, nullptr});
-    replace(1, {nullptr, allocate<1>, allocate_cleared<1>, resize<1>, nullptr});
+    made_count = 0;
+    replace(0, {nullptr, allocate<0>, allocate_cleared<0>, resize<0>, release<0>});
+    replace(1, {nullptr, allocate<1>, allocate_cleared<1>, resize<1>, release<1>});
   }
   ~BesideArenas() {
     if (!held_) return;
@@ -375,7 +399,6 @@ class BesideArenas {
     python.PyMem_GetAllocator(arena_domains[number], &original);
     // The original's, because a thread of another interpreter may see only a part of the change.
     allocator.context = original.context;
-    allocator.release = original.release;
     python.PyMem_SetAllocator(arena_domains[number], &allocator);
   }
 
@@ -393,9 +416,6 @@ void read_frames_unseen(Frames& result) {
   if (collects) python.PyGC_Enable();
   python.PyErr_Restore(error[0], error[1], error[2]);
 }
-
-// True while this thread reads frames: allocations then get a native stack.
-__thread bool reading __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
 
