@@ -1,20 +1,12 @@
-"""Medians with bootstrap intervals; all statistics of samples go through here.
-
-The intervals are those of `scipy.stats.bootstrap`, whose import takes longer (1 to 2 s) than what
-a quick measurement computes.
-"""
+"""Medians with bootstrap intervals; all statistics go through here, and scipy does the work."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearfar.base.estimate import Estimate
-
-Array = NDArray[np.float64]
 
 RESAMPLES = 2000
 """Bootstrap resamples: the 95 % ends of a median of <= 50 values move by < 1 % beyond this."""
@@ -31,32 +23,22 @@ def median_estimate(samples: Sequence[float], resamples: int = RESAMPLES) -> Est
     middle = float(np.median(values))
     if values.size < 3 or float(np.ptp(values)) == 0.0:
         return Estimate(middle, float(values.min()), float(values.max()))
-    rng = np.random.default_rng(0)
-    resampled = np.median(values[rng.integers(0, values.size, (resamples, values.size))], axis=1)
-    low, high = np.percentile(resampled, _bca_percent(values, middle, resampled)).tolist()
-    return Estimate(middle, min(low, middle), max(high, middle))
+    from scipy import stats
 
-
-def _bca_percent(values: Array, middle: float, resampled: Array) -> tuple[float, float]:
-    """Return the percentiles of `resampled` medians at a 95 % interval's ends.
-
-    They are the bias-corrected and accelerated ones (Efron and Tibshirani, An Introduction to the
-    Bootstrap, 14.3), or 2.5 and 97.5 where these are not defined.
-    """
-    below = (np.count_nonzero(resampled < middle) + np.count_nonzero(resampled <= middle)) / (
-        2 * len(resampled)
-    )
-    left_out = np.array([np.median(np.delete(values, at)) for at in range(values.size)])
-    deviations = (values.size - 1) * (left_out.mean() - left_out)
-    spread = (float((deviations**2).sum()) / values.size**2) ** 1.5
-    if not (0.0 < below < 1.0 and spread > 0.0):
-        return 2.5, 97.5
-    normal = NormalDist()
-    bias = normal.inv_cdf(below)
-    acceleration = float((deviations**3).sum()) / values.size**3 / 6 / spread
-    ends = [bias + sign * normal.inv_cdf(0.975) for sign in (-1, 1)]
-    low, high = (100 * normal.cdf(bias + end / (1 - acceleration * end)) for end in ends)
-    return low, high
+    with np.errstate(all="ignore"):
+        for method in ("BCa", "percentile"):
+            interval = stats.bootstrap(
+                (values,),
+                np.median,
+                n_resamples=resamples,
+                method=method,
+                rng=np.random.default_rng(0),
+                vectorized=True,
+            ).confidence_interval
+            low, high = float(interval.low), float(interval.high)
+            if np.isfinite(low) and np.isfinite(high):
+                return Estimate(middle, min(low, middle), max(high, middle))
+    return Estimate(middle, float(values.min()), float(values.max()))
 
 
 def difference_estimate(samples: Sequence[float], others: Sequence[float]) -> Estimate:
