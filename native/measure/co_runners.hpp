@@ -81,7 +81,7 @@ class CoRunners {
     if (threads_.stopping()) threads_.join();
     return os::wall_time() - begin;
   }
-  // Stops the threads now, so that their cores become free.
+  // Stops the threads, and throws if one of them failed.
   void finish() {
     threads_.stop();
     threads_.join();

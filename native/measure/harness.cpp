@@ -31,7 +31,7 @@ class SwitchCounter {
 };
 
 // Runs `body(lane, co_runners)` on the worker's CPU, next to `beside`. It uses the calling thread:
-// starting another and waiting for it takes more than 1 % of a sample where cores are busy.
+// to wake another and to wait for it takes longer.
 template <typename Body>
 void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) {
   if (worker.kernel == nullptr) throw std::invalid_argument("no worker has a kernel");

@@ -36,7 +36,7 @@ StolenTicks::StolenTicks(const std::string& path, const std::vector<unsigned>& c
     // The lines of all CPUs up to the last; the rest of the file is long.
     : head_(max_line * (2 + (cpus.empty() ? 0 : std::ranges::max(cpus)))),
       file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (file_ < 0) os::fail(errno, "open /proc/stat");
+  if (file_ < 0) os::fail(errno, ("open " + path).c_str());
   for (const unsigned cpu : cpus) cpus_.push_back({.number = cpu});
   most_since_last_call();
 }

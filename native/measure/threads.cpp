@@ -12,8 +12,8 @@
 namespace nearfar::measure {
 namespace {
 
-// Waits until `done`; returns false after a while. Bodies end within a block of their kernel, some
-// 50 us, after each other, and the next sample starts some 200 us later. To sleep and to be woken
+// Waits until `done`; returns false after a while. Bodies that are stopped end within a block of
+// their kernel, some 50 us, and the next sample starts some 200 us later. To sleep and to be woken
 // takes as long.
 bool spin_until(auto done) noexcept {
   constexpr Nanoseconds longest{500e3};
@@ -132,15 +132,15 @@ void Threads::sleep_until(unsigned count) const {
   }
 }
 
-void Threads::wait_for_end() noexcept {
-  if (spin_until([this] { return state_->ended.load() == started_; })) return;
+void Threads::wait_for_end(bool soon) noexcept {
+  if (soon && spin_until([this] { return state_->ended.load() == started_; })) return;
   for (unsigned ended = state_->ended.load(); ended != started_; ended = state_->ended.load()) {
     state_->ended.wait(ended);
   }
 }
 
-void Threads::join() {
-  wait_for_end();
+void Threads::join(bool soon) {
+  wait_for_end(soon);
   const std::lock_guard lock(state_->mutex);
   if (state_->failure) std::rethrow_exception(state_->failure);
 }
@@ -148,7 +148,7 @@ void Threads::join() {
 void Threads::stop() noexcept {
   state_->stopping.store(true, std::memory_order_relaxed);
   arrive();  // wakes threads that sleep until others arrive
-  wait_for_end();
+  wait_for_end(true);
 }
 
 }  // namespace nearfar::measure

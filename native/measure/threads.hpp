@@ -23,7 +23,7 @@ inline void relax() noexcept {
 
 // Runs bodies on pinned threads, which sleep afterwards and run later bodies: starting and joining
 // threads takes 100 us, 0.5 % of a sample, and milliseconds where their cores are busy. Waits for
-// its bodies in join() or the destructor; join() rethrows the first failure.
+// its bodies in join() or the destructor.
 class Threads {
  public:
   Threads() = default;
@@ -44,7 +44,9 @@ class Threads {
   // one of them.
   void sleep_until(unsigned count) const;
 
-  void join();
+  // Waits for the bodies and rethrows the first failure. `soon`: they end within a block of their
+  // kernel, so this spins at first; else it leaves the cores to them.
+  void join(bool soon = false);
   void stop() noexcept;
 
  private:
@@ -63,7 +65,7 @@ class Threads {
     std::exception_ptr failure;
   };
 
-  void wait_for_end() noexcept;
+  void wait_for_end(bool soon) noexcept;
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
   unsigned started_ = 0;

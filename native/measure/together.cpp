@@ -94,7 +94,7 @@ ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, N
     for (unsigned i = 1; i < working; ++i) threads.start(timed[i].cpu, [&, i] { work(i); });
     const Pinned pinned(timed[0].cpu);
     work(0);
-    threads.join();
+    threads.join(/*soon=*/true);
     spinners.finish();
   }
   ParallelTiming result{

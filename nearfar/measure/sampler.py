@@ -34,8 +34,9 @@ TIMED_ACCESSES = 50_000
 
 MIN_TIMED_ACCESSES = 10_000
 TIMED_NS = 15e6
-"""Minimum accesses and time of a sample. Some 200 us pass around it (benchmarks/rows/harness.py),
-but a sample of 30 ms has 0.8 of the spread of one of 15 ms, the mean of two of those 0.7."""
+"""Minimum accesses and time of a sample. Some 200 us pass around it (benchmarks/rows/harness.py).
+Longer samples gain little: one of 30 ms spreads 0.8 times as much as one of 15 ms, the mean of two
+of 15 ms 0.7 times."""
 
 STORED_ACCESSES = 2_000
 STORED_NS = 15e6

@@ -95,7 +95,7 @@ class SplitProgram:
     near: MemoryCosts
     """Near memory, the same of all programs."""
     near_times: NearTimes
-    _made: dict[Visits, AfterSplit] = field(default_factory=dict)
+    _made: dict[Visits, AfterSplit] = field(default_factory=dict, init=False, compare=False)
 
     def after(self, visits: Visits) -> AfterSplit:
         """Return the program under an assumption about visits."""
@@ -167,7 +167,7 @@ class _PlacedSplit:
 
     program: SplitProgram
     memories: JudgedMemories
-    _plans: dict[Visits, PlacedProgram] = field(default_factory=dict)
+    _plans: dict[Visits, PlacedProgram] = field(default_factory=dict, init=False, compare=False)
 
     def plan(self, visits: Visits) -> PlacedProgram:
         """Return the plan under an assumption about visits."""

@@ -211,6 +211,22 @@ std::optional<Place> Fields::by_pointer(const Value* pointer, unsigned depth) co
   return layouts_.place(*type, modulo(offset, type->getSizeInBits() / 8));
 }
 
+// Whether paths join that point to different offsets behind one address.
+bool Fields::points_to_several(const Value& join) const {
+  if (!isa<PHINode, SelectInst>(join)) return false;
+  const auto* user = cast<User>(&join);
+  const unsigned first = isa<SelectInst>(join) ? 1 : 0;  // a select's condition comes first
+  SmallDenseMap<const Value*, APInt> offsets;
+  for (unsigned i = first; i < std::min(user->getNumOperands(), first + max_joined); ++i) {
+    APInt offset(layout_.getIndexTypeSizeInBits(join.getType()), 0);
+    const Value* from =
+        user->getOperand(i)->stripAndAccumulateConstantOffsets(layout_, offset, true);
+    const auto [known, is_new] = offsets.try_emplace(from, offset);
+    if (!is_new && known->second != offset) return true;
+  }
+  return false;
+}
+
 SmallVector<Place, 4> Fields::places_of_join(const Value* pointer) const {
   SmallVector<Place, 4> places;
   APInt beyond(layout_.getIndexTypeSizeInBits(pointer->getType()), 0);
@@ -259,6 +275,7 @@ const DIType* Fields::pointee_of(const Value* base, unsigned depth) const {
     const DITypeRefArray types = program->getType()->getTypeArray();
     return types.size() > 0 ? Layouts::pointee(types[0]) : nullptr;
   }
+  if (points_to_several(*base)) return nullptr;
   if (const auto* phi = dyn_cast<PHINode>(base)) {
     const unsigned count = std::min(phi->getNumIncomingValues(), max_joined);
     for (const Value* value : make_range(phi->value_op_begin(), phi->value_op_begin() + count))

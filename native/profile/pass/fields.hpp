@@ -37,11 +37,13 @@ class Fields {
   std::optional<Place> by_tbaa(const llvm::Instruction& instruction) const;
   std::optional<Place> by_pointer(const llvm::Value* pointer, unsigned depth) const;
   std::optional<Place> in_llvm_type(const llvm::GEPOperator& gep, std::int64_t beyond) const;
+  bool points_to_several(const llvm::Value& join) const;
   // Returns the places that a pointer may have where paths join, such as &node->left and
   // &node->right.
   llvm::SmallVector<Place, 4> places_of_join(const llvm::Value* pointer) const;
   Leaf leaf_at(const Place& place, std::uint64_t bytes) const;
-  // Returns the type at a place: that of the structure at its start, or that of a part of it.
+  // Returns the structure if the place is at its start, else the innermost type there, such as a
+  // pointer or number; null if unknown.
   const llvm::DIType* type_at(const std::optional<Place>& place) const;
   // Returns the type that `base` points to according to debug information, or null.
   const llvm::DIType* pointee_of(const llvm::Value* base, unsigned depth) const;

@@ -33,7 +33,8 @@ using Object = void;
   FUNCTION(PyFrame_GetBack, Object*, (Object*))                              \
   FUNCTION(PyFrame_GetCode, Object*, (Object*))                              \
   FUNCTION(PyFrame_GetLineNumber, int, (Object*))                            \
-  FUNCTION(PyObject_GetAttrString, Object*, (Object*, const char*))          \
+  FUNCTION(PyUnicode_InternFromString, Object*, (const char*))               \
+  FUNCTION(PyObject_GetAttr, Object*, (Object*, Object*))                    \
   FUNCTION(PyUnicode_AsUTF8AndSize, const char*, (Object*, std::ptrdiff_t*)) \
   FUNCTION(Py_IncRef, void, (Object*))                                       \
   FUNCTION(Py_DecRef, void, (Object*))                                       \
@@ -166,9 +167,23 @@ bool is_library(const char* file) {
          starts_with(file, "<__array_function__");
 }
 
+// Names of attributes. They are made once: a new one for each reading would push others out of
+// CPython's cache of attributes.
+struct Attributes {
+  Object* file = nullptr;
+  Object* function = nullptr;
+
+  bool known() {
+    if (file == nullptr) file = python.PyUnicode_InternFromString("co_filename");
+    if (function == nullptr) function = python.PyUnicode_InternFromString("co_name");
+    return file != nullptr && function != nullptr;
+  }
+};
+Attributes attributes;
+
 // Copies a text attribute of a code object; returns false if there is none.
-bool read_text(Object* code, const char* attribute, char* text, std::size_t size) {
-  Object* const value = python.PyObject_GetAttrString(code, attribute);
+bool read_text(Object* code, Object* attribute, char* text, std::size_t size) {
+  Object* const value = python.PyObject_GetAttr(code, attribute);
   if (value == nullptr) return false;
   const char* const utf8 = python.PyUnicode_AsUTF8AndSize(value, nullptr);
   if (utf8 != nullptr) snprintf(text, size, "%s", utf8);
@@ -207,8 +222,10 @@ std::uint16_t& number_of(Object* code, int at) {
 bool read_place(Object* code, int at, int line, Place& place) {
   char file[768];
   char function[128];
-  if (!read_text(code, "co_filename", file, sizeof file)) return false;
-  if (!read_text(code, "co_name", function, sizeof function)) return false;
+  if (!attributes.known() || !read_text(code, attributes.file, file, sizeof file) ||
+      !read_text(code, attributes.function, function, sizeof function)) {
+    return false;
+  }
   char text[1024];
   snprintf(text, sizeof text, "%d\t%s\t%s", line > 0 ? line : 0, function, file);
   place = {code, at, named(text), !is_library(file)};
@@ -343,9 +360,17 @@ void* made_blocks[256];
 unsigned made_count = 0;
 
 void* made(void* block) {
-  if (reading && made_count < sizeof made_blocks / sizeof *made_blocks)
+  if (reading && block != nullptr && made_count < sizeof made_blocks / sizeof *made_blocks)
     made_blocks[made_count++] = block;
   return block;
+}
+
+// Returns the block's entry, or null.
+void** find_made(const void* block) {
+  for (unsigned i = made_count; i != 0; --i) {
+    if (made_blocks[i - 1] == block) return &made_blocks[i - 1];
+  }
+  return nullptr;
 }
 
 template <unsigned number>
@@ -363,15 +388,23 @@ void* allocate_cleared(void*, std::size_t count, std::size_t size) {
 template <unsigned number>
 void release(void*, void* block) {
   const PythonAllocator& original = originals[number];
-  if (!reading) return original.release(original.context, block);  // another interpreter's thread
-  for (unsigned i = made_count; i != 0; --i) {
-    if (made_blocks[i - 1] == block) return original.release(original.context, block);
+  if (reading) {  // else another interpreter's thread
+    void** const entry = find_made(block);
+    if (entry == nullptr) return;
+    *entry = made_blocks[--made_count];
   }
+  original.release(original.context, block);
 }
+// Fails for an earlier block, because it would be freed in its arena.
 template <unsigned number>
 void* resize(void*, void* block, std::size_t size) {
   const PythonAllocator& original = originals[number];
-  return original.resize(original.context, block, beyond_arenas(size));
+  void** const entry = reading && block != nullptr ? find_made(block) : nullptr;
+  if (reading && block != nullptr && entry == nullptr) return nullptr;
+  void* const moved = original.resize(original.context, block, beyond_arenas(size));
+  if (entry == nullptr) return made(moved);
+  if (moved != nullptr) *entry = moved;
+  return moved;
 }
 
 // Keeps new objects out of CPython's arenas for a scope, unless another interpreter's thread does.

@@ -43,8 +43,9 @@ extern __thread Thread this_thread __attribute__((tls_model("initial-exec")));
 
 // Held while this thread is inside the runtime. Meanwhile, memory accesses of a signal handler are
 // rejected. A longjmp out of the handler ends this (hooks_jump.cpp). Any other way out (an
-// exception, setcontext) leaves `inside` set, but below the stack pointer once the program has
-// returned that far.
+// exception, setcontext) leaves `inside` set until the program has returned that far. Out of an
+// alternate stack above the thread's own it stays set, and the thread is not counted any more. The
+// kernel hides a stack with SS_AUTODISARM from its handler, which then counts as the thread's own.
 class Guard {
  public:
   Guard() {

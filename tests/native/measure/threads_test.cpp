@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 
 #include "base/os.hpp"
 
@@ -33,7 +35,8 @@ TEST_CASE("a thread runs one body after another") {
     CHECK(thread != gettid());
     seen.insert(thread);
   }
-  CHECK(seen.size() == 1);
+  // One that an earlier test left spinning may become free meanwhile.
+  CHECK(seen.size() <= 2);
 }
 
 TEST_CASE("bodies on one CPU run at the same time") {
@@ -68,7 +71,7 @@ TEST_CASE("the first failure stops all and is thrown, and the threads run on") {
   CHECK_THROWS_AS(threads.join(), std::system_error);
 }
 
-TEST_CASE("a spinning thread runs until its creator stops, which does not wait for it") {
+TEST_CASE("a spinning thread spins until its creator stops") {
   const unsigned cpu = current_cpu();
   for (int i = 0; i < 20; ++i) {
     Threads threads;
@@ -76,6 +79,14 @@ TEST_CASE("a spinning thread runs until its creator stops, which does not wait f
     threads.sleep_until(1);
     CHECK(!threads.stopping());
   }
+  // Nothing waits for spinning threads: each ends when it next runs.
+  bool spins = true;
+  for (int i = 0; spins && i < 1000; ++i) {
+    const auto before = nearfar::os::read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    spins = nearfar::os::read_clock(CLOCK_PROCESS_CPUTIME_ID) - before > nearfar::Nanoseconds{5e6};
+  }
+  CHECK(!spins);
 }
 
 TEST_CASE("a forked child has threads of its own") {

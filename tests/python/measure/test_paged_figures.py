@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nearfar.measure.paged.measure import COMPRESSED, _compressed_shares, _figures
+from nearfar.measure.paged.measure import COMPRESSED, _compressed_shares, _figures, _noise_floor
 from nearfar.measure.paged.sampler import PagePoint, PageSamples
 
 
@@ -24,3 +24,9 @@ def test_the_range_at_a_limit_holds_nine_in_ten_sweeps() -> None:
     assert exchange.value_ns == pytest.approx(8.1e3)
     # The slowest of 21 is outside, the second slowest, a twentieth from the end, is not.
     assert (exchange.low_ns, exchange.high_ns) == (8.01e3, 26e3)
+
+
+def test_faults_that_cost_nothing_have_a_noise_floor() -> None:
+    assert _noise_floor([400.0, 500.0, 0.0, 0.0]) == 1.0
+    assert _noise_floor([0.0, 0.0]) == 0.0
+    assert _noise_floor([110.0, 100.0]) == pytest.approx(0.1)

@@ -79,10 +79,16 @@ def test_arenas_are_placed_together(record: RunRecord) -> None:
 
 def test_frames_are_read_while_an_arena_is_made(tmp_path: Path) -> None:
     """CPython's table of arenas is large enough to be an object; its code is not reentrant."""
-    save(plan([on(0, "far", python("make", 1))]), tmp_path / "plan.json")
+    # A function with `count` variables makes its objects in the line after them.
+    rows = [on(count, "far", python("fill", count + 2, "<string>")) for count in range(8, 48)]
+    save(plan(rows), tmp_path / "plan.json")
     script = str(PROGRAMS / "small_objects.py")
     done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--", sys.executable, script)
     assert done.returncode == 0, done.stdout + done.stderr
+    tables = [
+        row for row in load(tmp_path / "record.json", RunRecord).objects if row.recognised_bytes
+    ]
+    assert tables
 
 
 def test_arenas_go_where_their_small_objects_save_most() -> None:
