@@ -104,10 +104,12 @@ std::string Fields::of_groups(ArrayRef<const Group*> groups) const {
       const Value* pointer = member.access.pointer;
       const std::uint64_t bytes = member.access.bytes;
       const auto place = place_of(*member.access.instruction, pointer);
-      if (place) append(text, *place, leaf_at(*place, bytes), member.always);
-      if (!place)
-        for (const Place& each : places_of_join(pointer))
-          append(text, each, leaf_at(each, bytes), false);
+      if (place) {
+        append(text, *place, leaf_at(*place, bytes), member.always);
+        continue;
+      }
+      for (const Place& each : places_of_join(pointer))
+        append(text, each, leaf_at(each, bytes), false);
     }
   return text;
 }

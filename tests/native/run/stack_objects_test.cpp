@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "profile/runtime/interpreter.cpp"
+#include "profile/runtime/python_allocator.cpp"
 #include "profile/runtime/stack_walk.cpp"
 #include "run/shared_answers.cpp"
 
