@@ -118,7 +118,7 @@ def _near_placements(plan: Plan | None) -> Sequence[Placement]:
         if placement.parts or placement.interleave:
             raise CommandError(
                 f"the plan splits {placement.name} between memories, and an emulation can only "
-                "keep whole objects near: make a plan without parts and interleaving"
+                "keep whole objects near: make the plan with --allow whole"
             )
     placements = [placement for placement in plan.placements if placement.memory == near]
     if not placements:
