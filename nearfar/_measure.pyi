@@ -158,10 +158,12 @@ def time_alone(
     min_ns: float = 0.0,
     beside: Sequence[Worker] = [],
     pass_iterations: int = 0,
+    stolen: StolenTicks | None = None,
 ) -> Timing:
     """
     ns per iteration on one CPU, and the others' traffic meanwhile. With pass_iterations, the
-    warm-up ends once a pass takes as long as the previous pass.
+    warm-up ends once a pass takes as long as the previous pass. A co-runner that only spins
+    reads `stolen` ahead.
     """
 
 def time_each(

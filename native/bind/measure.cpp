@@ -220,13 +220,16 @@ NB_MODULE(_measure, m) {
   m.def(
       "time_alone",
       [](const Worker& worker, std::uint64_t iterations, std::uint64_t warm_up, double min_ns,
-         const std::vector<Worker>& beside, std::uint64_t pass_iterations) {
-        return time_alone(worker, iterations, {warm_up, pass_iterations}, {min_ns}, beside);
+         const std::vector<Worker>& beside, std::uint64_t pass_iterations,
+         const StolenTicks* stolen) {
+        return time_alone(worker, iterations, {warm_up, pass_iterations}, {min_ns}, beside, stolen);
       },
       "worker"_a, "iterations"_a, "warm_up"_a, "min_ns"_a = 0.0, "beside"_a = std::vector<Worker>{},
-      "pass_iterations"_a = 0, nb::call_guard<nb::gil_scoped_release>(),
+      "pass_iterations"_a = 0, "stolen"_a.none() = nb::none(),
+      nb::call_guard<nb::gil_scoped_release>(),
       "ns per iteration on one CPU, and the others' traffic meanwhile. With pass_iterations, the\n"
-      "warm-up ends once a pass takes as long as the previous pass.");
+      "warm-up ends once a pass takes as long as the previous pass. A co-runner that only spins\n"
+      "reads `stolen` ahead.");
   m.def(
       "time_each",
       [](const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up, double rest_ns,

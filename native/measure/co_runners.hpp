@@ -10,6 +10,7 @@
 #include "base/os.hpp"
 #include "measure/harness.hpp"
 #include "measure/lane.hpp"
+#include "measure/stolen.hpp"
 #include "measure/threads.hpp"
 
 namespace nearfar::measure {
@@ -48,12 +49,13 @@ struct alignas(64) Count {
 // wait_until_running() before it takes times.
 class CoRunners {
  public:
-  explicit CoRunners(std::span<const Worker> workers)
+  // One that only spins reads `stolen`, if any, ahead once it is told to stop.
+  explicit CoRunners(std::span<const Worker> workers, const StolenTicks* stolen = nullptr)
       : workers_(workers), counts_(workers.size()), lanes_(workers.size()) {
     for (const Worker& worker : workers) prepare_memory(worker);
     for (std::size_t i = 0; i < workers.size(); ++i) {
       if (workers[i].kernel == nullptr) {
-        threads_.spin(workers[i].cpu);
+        threads_.spin(workers[i].cpu, stolen == nullptr ? nullptr : stolen->read_ahead());
         continue;
       }
       lanes_[i] = lane_of(workers[i]);

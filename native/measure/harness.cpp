@@ -33,11 +33,12 @@ class SwitchCounter {
 // Runs `body(lane, co_runners)` on the worker's CPU, next to `beside`. It uses the calling thread:
 // to wake another and to wait for it takes longer.
 template <typename Body>
-void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) {
+void run_alone(const Worker& worker, std::span<const Worker> beside, const StolenTicks* stolen,
+               Body body) {
   if (worker.kernel == nullptr) throw std::invalid_argument("no worker has a kernel");
   prepare_memory(worker);
   Lane lane = lane_of(worker);
-  CoRunners co_runners(beside);
+  CoRunners co_runners(beside, stolen);
   {
     const Pinned pinned(worker.cpu);
     // Under load, the warm-up must predict times and fill caches under the same load. Threads that
@@ -83,10 +84,10 @@ Nanoseconds warm(const Kernel& kernel, Lane& lane, const WarmUp& warm_up, std::u
 }  // namespace
 
 Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
-                  Nanoseconds min_time, std::span<const Worker> beside) {
+                  Nanoseconds min_time, std::span<const Worker> beside, const StolenTicks* stolen) {
   const Nanoseconds overhead = timer().overhead;
   Timing timing;
-  run_alone(worker, beside, [&](Lane& lane, CoRunners& co_runners) {
+  run_alone(worker, beside, stolen, [&](Lane& lane, CoRunners& co_runners) {
     const Kernel& kernel = *worker.kernel;
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = 0;
@@ -136,7 +137,7 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
   if (accesses == 0) throw std::invalid_argument("the number of timed accesses must not be 0");
   std::vector<std::uint32_t> ticks(accesses);
   EachTiming result;
-  run_alone(worker, beside, [&](Lane& lane, CoRunners& co_runners) {
+  run_alone(worker, beside, nullptr, [&](Lane& lane, CoRunners& co_runners) {
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = worker.kernel->run(lane, warm_up);
     const Nanoseconds waited = co_runners.wait_until_running();

@@ -11,6 +11,7 @@
 #include "base/units.hpp"
 #include "measure/kernel.hpp"
 #include "measure/memory.hpp"
+#include "measure/stolen.hpp"
 #include "measure/timer.hpp"
 
 namespace nearfar::measure {
@@ -57,9 +58,11 @@ struct WarmUp {
 };
 
 // Times `worker` after a warm-up, for latencies: at least `iterations`, and more if these take less
-// than half of `min_time`. Uses CPU time, so preemption does not count.
+// than half of `min_time`. Uses CPU time, so preemption does not count. A co-runner that only spins
+// reads `stolen`, if any, ahead.
 Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
-                  Nanoseconds min_time, std::span<const Worker> beside);
+                  Nanoseconds min_time, std::span<const Worker> beside,
+                  const StolenTicks* stolen = nullptr);
 
 struct EachTiming {
   std::vector<float> ns;  // per access, without the clock's overhead

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "base/os.hpp"
 
@@ -32,18 +34,59 @@ bool parse(std::string_view word, Number& number) {
 
 }  // namespace
 
-StolenTicks::StolenTicks(const std::string& path, const std::vector<unsigned>& cpus)
-    // The lines of all CPUs up to the last; the rest of the file is long.
-    : head_(max_line * (2 + (cpus.empty() ? 0 : std::ranges::max(cpus)))),
-      file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (file_ < 0) os::fail(errno, ("open " + path).c_str());
-  for (const unsigned cpu : cpus) cpus_.push_back({.number = cpu});
-  most_since_last_call();
-}
+class StolenTicks::State {
+ public:
+  State(const std::string& path, const std::vector<unsigned>& cpus)
+      // The lines of all CPUs up to the last; the rest of the file is long.
+      : head_(max_line * (2 + (cpus.empty() ? 0 : std::ranges::max(cpus)))),
+        file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (file_ < 0) os::fail(errno, ("open " + path).c_str());
+    for (const unsigned cpu : cpus) cpus_.push_back({.number = cpu});
+    read();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { close(file_); }
 
-StolenTicks::~StolenTicks() { close(file_); }
+  std::uint64_t take() {
+    const std::lock_guard lock(mutex_);
+    awaited_ = 0;
+    return std::exchange(is_ahead_, false) ? ahead_ : read();
+  }
+  // Returns the number that read_ahead() must be called with.
+  std::uint64_t announce() {
+    const std::lock_guard lock(mutex_);
+    return awaited_ = ++announced_;
+  }
+  void read_ahead(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    if (number != awaited_) return;
+    awaited_ = 0;
+    // After an error, an earlier sample's ticks were not taken.
+    ahead_ = (is_ahead_ ? ahead_ : 0) + read();
+    is_ahead_ = true;
+  }
 
-std::uint64_t StolenTicks::most_since_last_call() {
+ private:
+  struct Cpu {
+    unsigned number = 0;
+    std::uint64_t ticks = 0;
+    bool known = false;
+  };
+
+  std::uint64_t read();
+
+  std::mutex mutex_;
+  std::vector<Cpu> cpus_;
+  std::vector<char> head_;
+  int file_ = -1;
+  std::uint64_t announced_ = 0;  // how often
+  std::uint64_t awaited_ = 0;    // number of the read ahead that may still begin; 0: none
+  std::uint64_t ahead_ = 0;
+  bool is_ahead_ = false;  // ahead_ was read and not taken yet
+};
+
+std::uint64_t StolenTicks::State::read() {
   const ssize_t size = pread(file_, head_.data(), head_.size(), 0);
   std::string_view head(head_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   std::uint64_t most = 0;
@@ -63,6 +106,15 @@ std::uint64_t StolenTicks::most_since_last_call() {
     cpu->known = true;
   }
   return most;
+}
+
+StolenTicks::StolenTicks(const std::string& path, const std::vector<unsigned>& cpus)
+    : state_(std::make_shared<State>(path, cpus)) {}
+
+std::uint64_t StolenTicks::most_since_last_call() const { return state_->take(); }
+
+std::function<void()> StolenTicks::read_ahead() const {
+  return [state = state_, number = state_->announce()] { state->read_ahead(number); };
 }
 
 }  // namespace nearfar::measure

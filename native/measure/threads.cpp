@@ -113,13 +113,14 @@ void Threads::start(unsigned cpu, const std::function<void()>& body) {
   ++started_;
 }
 
-void Threads::spin(unsigned cpu) {
+void Threads::spin(unsigned cpu, const std::function<void()>& after) {
   Pool::get().run(
       cpu,
-      [state = state_, cpu] {
+      [state = state_, cpu, after] {
         state->run(cpu, [&] {
           state->arrive();
           while (!state->stopping.load(std::memory_order_relaxed)) relax();
+          if (after) after();
         });
       },
       [] {});

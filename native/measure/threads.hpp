@@ -33,8 +33,9 @@ class Threads {
 
   // Runs `body` on `cpu`. It must return soon after stopping() turns true.
   void start(unsigned cpu, const std::function<void()>& body);
-  // Arrives on `cpu` and spins there until stopping() turns true. Nothing waits for its end.
-  void spin(unsigned cpu);
+  // Arrives on `cpu` and spins there until stopping() turns true, then calls `after`, if any.
+  // Nothing waits for its end.
+  void spin(unsigned cpu, const std::function<void()>& after = {});
 
   [[nodiscard]] bool stopping() const { return state_->stopping.load(std::memory_order_relaxed); }
 

@@ -28,20 +28,20 @@ class StolenTime:
         root: Path = Path("/"),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._ticks: _measure.StolenTicks | None = None
+        self.ticks: _measure.StolenTicks | None = None
         # "none" is a real machine; an unknown one may be virtual.
         if read_virtualisation(Tree(root)) != "none":
             with contextlib.suppress(OSError):
-                self._ticks = _measure.StolenTicks(str(root / "proc/stat"), list(cpus))
+                self.ticks = _measure.StolenTicks(str(root / "proc/stat"), list(cpus))
         self._clock = clock
         self._tick_s = 1 / os.sysconf("SC_CLK_TCK")
         self._at = clock()
 
     def matters(self) -> bool:
         """Return whether a CPU had so much time stolen since the last call that times are wrong."""
-        if self._ticks is None:
+        if self.ticks is None:
             return False
-        most, at = self._ticks.most_since_last_call(), self._clock()
+        most, at = self.ticks.most_since_last_call(), self._clock()
         passed, self._at = at - self._at, at
         return most > 0 and most * self._tick_s > MAX_STOLEN_SHARE * passed
 
