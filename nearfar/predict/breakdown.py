@@ -27,6 +27,9 @@ MAX_NAMES = 5
 MAX_LARGEST = 5
 """Number of objects to explain, those that add most first."""
 
+ROUNDING = 1e-12
+"""Change of a time, relative to it, that is rounding: processors add in different orders."""
+
 INPUT_WORDS = {
     "near_time": "near time",
     "lines": "counts of lines",
@@ -152,9 +155,11 @@ class _Explained:
     def _effects(self, number: int | None) -> list[InputEffect]:
         """Return the range of changes of the added time by each input, the widest range first."""
         central_ns = _added_ns(self.model, number)
+        rounding_ns = ROUNDING * self.estimate.far_time_ns.value
         ends: dict[str, list[float]] = {}
         for name, model in self.perturbed:
-            ends.setdefault(name, []).append(_added_ns(model, number) - central_ns)
+            moved_ns = _added_ns(model, number) - central_ns
+            ends.setdefault(name, []).append(moved_ns if abs(moved_ns) > rounding_ns else 0.0)
         effects = [
             InputEffect(input=name, low_ns=min(0.0, *moved), high_ns=max(0.0, *moved))
             for name, moved in ends.items()
