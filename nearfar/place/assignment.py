@@ -266,3 +266,28 @@ def solve(
     chosen = solution > 0.5
     memory[objects[chosen]] = memories[chosen]
     return memory, base_ns + max(bound, 0.0)
+
+
+def divided_assignment(costs_ns: Array, sizes: Array, weights: Array, left: Array) -> Array | None:
+    """Return the shares (objects, memories) of least cost if every object may be divided.
+
+    `weights` (limits, memories) and `left` (limits,) as in `CapacityLimits`. No more objects are
+    divided than there are limits. None if nothing fits.
+    """
+    from scipy.optimize import linprog
+
+    objects, memories = costs_ns.shape
+    if not objects:
+        return np.zeros_like(costs_ns)
+    scale = np.maximum(left, 1.0)
+    used = np.tile(weights, objects) * np.repeat(sizes, memories) / scale[:, np.newaxis]
+    result = linprog(
+        (costs_ns / max(float(np.ptp(costs_ns)), 1e-300)).ravel(),
+        A_ub=used if len(left) else None,
+        b_ub=left / scale if len(left) else None,
+        A_eq=np.repeat(np.eye(objects), memories, axis=1),
+        b_eq=np.ones(objects),
+        bounds=(0, 1),
+        method="highs",
+    )
+    return None if result.x is None else np.asarray(result.x).reshape(costs_ns.shape)

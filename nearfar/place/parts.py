@@ -17,6 +17,7 @@ from nearfar.base.units import PAGE_BYTES
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.plan import Part
 from nearfar.documents.workload import MemoryObject
+from nearfar.place.assignment import divided_assignment
 from nearfar.place.capacity import CapacityLimits, capacity_limits, limit_prices
 from nearfar.place.problem import Problem
 from nearfar.place.search import best_of
@@ -31,6 +32,10 @@ MIN_FILE_BYTES = 1 << 20
 
 MIN_PART_SHARE = 0.01
 """Least share of an object that is made a part."""
+
+MAX_DIVIDED = 64
+"""Objects, those that lose least per byte elsewhere, that a linear programme divides. In its
+solution no more objects are divided than there are limits."""
 
 ROUNDING_SHARE = 1e-9
 """Shares below this are rounding errors."""
@@ -94,15 +99,16 @@ def with_parts(
     """Return `start` with its free space filled with parts of objects; None if nothing fits.
 
     A second start puts each object where its time plus the price of its bytes is least, and splits
-    objects at the limits. From both starts, the parts that save most time per byte move to faster
-    memories. The result is optimal if there is one limit, all objects can be split and times add.
+    objects for which that is equal in several memories. From both starts, the parts that save most
+    time per byte move to faster memories. The result is optimal, up to the smallest parts, if all
+    objects can be split and times add.
     """
     if not np.any(can_split) or not problem.names:
         return None
     limits = capacity_limits(problem, budget_bytes)
     prices = limit_prices(problem, budget_bytes)
     starts = [start] if limits.allow(start.T @ problem.sizes_bytes) else []
-    split = _split_by_price(prices.reduced_ns, problem.sizes_bytes, limits, can_split)
+    split = _split_by_price(problem, prices.reduced_ns, limits, can_split)
     if split is not None:
         starts.append(split)
     if not starts:
@@ -112,13 +118,16 @@ def with_parts(
 
 
 def _split_by_price(
-    reduced: Array, sizes: Array, limits: CapacityLimits, can_split: NDArray[np.bool_]
+    problem: Problem, reduced: Array, limits: CapacityLimits, can_split: NDArray[np.bool_]
 ) -> Array | None:
     """Return shares by least reduced cost, greatest regret first; None if space is too small."""
+    sizes = problem.sizes_bytes
     ordered = np.sort(reduced, axis=1)
-    regret = (ordered[:, min(1, ordered.shape[1] - 1)] - ordered[:, 0]) / np.maximum(sizes, 1.0)
+    regret = ordered[:, min(1, ordered.shape[1] - 1)] - ordered[:, 0]
     ranks = np.argsort(reduced, axis=1, kind="stable")
-    order = np.argsort(-regret, kind="stable")
+    order = np.argsort(-regret / np.maximum(sizes, 1.0), kind="stable")
+    nearest = order[can_split[order] & (sizes[order] > 0)][-MAX_DIVIDED:]
+    order = order[~np.isin(order, nearest)]
     # As many as fit go to their best memories at once, the rest one by one.
     first = ranks[order, 0]
     used = np.cumsum(limits.weights.T[first] * sizes[order, np.newaxis], axis=0)
@@ -126,24 +135,25 @@ def _split_by_price(
     shares = np.zeros_like(reduced)
     shares[order[:whole], first[:whole]] = 1.0
     space = _Space(limits, used[whole - 1] if whole else np.zeros(len(limits.limits)))
-    terms = [_terms(weights) for weights in limits.weights.T]
-    order = order[whole:]
-    rows = zip(
-        *(column[order].tolist() for column in (ranks, sizes, can_split)),
-        order.tolist(),
-        strict=True,
+    for index in order[whole:].tolist():
+        if not space.fill(shares[index], ranks[index].tolist(), sizes[index], can_split[index]):
+            return None
+    wanted = divided_assignment(
+        problem.costs_ns[nearest], sizes[nearest], limits.weights, space.left()
     )
-    for ranked, size, divides, index in rows:
-        left = size
-        for memory in ranked:
-            free = space.free_bytes(terms[memory])
-            part = left if free >= left else _part_bytes(free, size, divides)
-            shares[index, memory] += part / size if size else 1.0
-            space.take(terms[memory], part)
-            left -= part
-            if left <= 0.0:
-                break
-        else:
+    if wanted is None:
+        return None
+    wanted[wanted < MIN_PART_SHARE] = 0.0
+    # Parts are whole pages, so the slowest memory of each object takes up to a page more: objects
+    # whose slowest memory is fast, and so perhaps full, go first.
+    by_speed = np.array(problem.speed_order)
+    slowest = (wanted[:, by_speed] > 0).cumsum(axis=1).argmax(axis=1)
+    for at in np.argsort(slowest, kind="stable").tolist():
+        index, size = nearest[at], float(sizes[nearest[at]])
+        for memory in by_speed[: slowest[at]].tolist():
+            space.fill(shares[index], [memory], size, True, float(wanted[at, memory]) * size)
+        others = [by_speed[slowest[at]], *by_speed[: slowest[at]], *by_speed[slowest[at] + 1 :]]
+        if not space.fill(shares[index], [int(memory) for memory in others], size, True):
             return None
     return shares
 
@@ -197,6 +207,7 @@ class _Space:
     def __init__(self, limits: CapacityLimits, used: Array) -> None:
         self._limits: list[float] = limits.limits.tolist()
         self._used: list[float] = used.tolist()
+        self._terms = [_terms(weights) for weights in limits.weights.T]
 
     def free_bytes(self, terms: Terms) -> float:
         """Return how many more bytes of these terms fit."""
@@ -206,10 +217,34 @@ class _Space:
                 free = min(free, (limits[at] - used[at]) / weight)
         return max(0.0, free)
 
+    def left(self) -> Array:
+        """Return what each limit leaves."""
+        free = [limit - used for limit, used in zip(self._limits, self._used, strict=True)]
+        return np.asarray(np.maximum(free, 0.0))
+
     def take(self, terms: Terms, size: float) -> None:
         """Use so many bytes."""
         for at, weight in terms:
             self._used[at] += weight * size
+
+    def fill(
+        self, shares: Array, memories: list[int], size: float, divides: bool, most: float = inf
+    ) -> bool:
+        """Add what is left of an object to its shares, in turn where there is space.
+
+        Return whether all of it has a memory. `most`: bytes to add; what is less than all is whole
+        pages.
+        """
+        left = float(size * (1.0 - shares.sum()))
+        for memory in memories:
+            free = min(self.free_bytes(self._terms[memory]), most)
+            part = left if free >= left else _part_bytes(free, size, divides)
+            shares[memory] += part / size if size else 1.0
+            self.take(self._terms[memory], part)
+            left -= part
+            if left <= ROUNDING_SHARE * size:
+                return True
+        return False
 
 
 def _terms(weights: Array) -> Terms:
