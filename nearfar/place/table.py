@@ -34,15 +34,19 @@ def print_plan(plan: Plan, console: Console) -> None:
 
 
 def _run_cost(cost: RunCost) -> str:
-    pays = cost.total_ns <= cost.saved_ns
-    compared = "the plan saves" if pays else "which is more than the plan saves"
+    saved = f"{format_ns(cost.saved_ns)} of all-far's time"
+    if cost.saved_ns <= 0.0:
+        compared = f"the plan takes {format_ns(-cost.saved_ns)} more than all-far"
+    elif cost.total_ns <= cost.saved_ns:
+        compared = f"the plan saves {saved}"
+    else:
+        compared = f"more than the {saved} that the plan saves"
     verb = "adds" if cost.total_ns >= 0 else "saves"
     return (
         f"nearfar run itself {verb} {format_ns(abs(cost.total_ns))} of CPU time, measured here: "
         f"{format_ns(cost.start_ns)} for each process, {cost.near_block_ns:+.1f} ns for each of "
         f"{cost.near_blocks:,.0f} near blocks and {cost.far_block_ns:+.1f} ns for each of "
-        f"{cost.far_blocks:,.0f} far ones, over the C library's malloc; {compared} "
-        f"{format_ns(cost.saved_ns)} of all-far's time"
+        f"{cost.far_blocks:,.0f} far ones, over the C library's malloc; {compared}"
     )
 
 
