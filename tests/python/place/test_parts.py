@@ -31,7 +31,7 @@ def drawn(seed: int, space: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray, 
 def test_the_split_is_as_good_as_the_bound_up_to_the_smallest_parts(
     space: tuple[float, ...],
 ) -> None:
-    for seed in range(40):
+    for seed in range(15):
         costs, sizes, limits = drawn(seed, space)
         prices = price_limits(costs, sizes, limits)
         every = np.ones(len(sizes), dtype=bool)
@@ -50,7 +50,7 @@ def test_which_of_two_equal_memories_comes_first_does_not_matter() -> None:
     """Processors round differently, so the reduced costs of a divided object are in any order."""
     costs, sizes, limits = drawn(1, (0.1, 0.2))
     reduced = price_limits(costs, sizes, limits).reduced_ns
-    noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, (20, *reduced.shape))
+    noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, (10, *reduced.shape))
     every = np.ones(len(sizes), dtype=bool)
     found = [
         _split_by_price(problem(costs, sizes), reduced + each, limits, every)  # type: ignore[arg-type]
