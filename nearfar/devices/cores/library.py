@@ -67,7 +67,7 @@ def core_of_processor(cpu_model: str, cpu_id: str = "") -> CoreFigures | None:
     If no core matches that name (hypervisors may shorten it to "AMD EPYC"), `cpu_id` decides.
     """
     for core in _library():
-        if any(re.search(pattern, cpu_model) for pattern in core.cpu_models):
+        if any(re.search(pattern, cpu_model, re.IGNORECASE) for pattern in core.cpu_models):
             return core
     for core in _library():
         if any(re.fullmatch(f"{ids.pattern}{STEPPING}", cpu_id) for ids in core.cpu_ids):
