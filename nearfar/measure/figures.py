@@ -73,15 +73,25 @@ def noise_floor(samples: Samples, kind: str = "") -> float:
     for point, taken in samples.items():
         if kind not in ("", _kind(point)):
             continue
-        used = values(taken)
-        half = len(used) // 2
-        if half:
-            first, second = statistics.median(used[:half]), statistics.median(used[half:])
-            differences.append(abs(first - second) / second)
+        if (difference := halves_differ_by(taken)) is not None:
+            differences.append(difference)
     if not differences:
         return 0.0
     differences.sort()
     return differences[min(int(NOISE_QUANTILE * len(differences)), len(differences) - 1)]
+
+
+def halves_differ_by(taken: Sequence[Sample]) -> float | None:
+    """Return the relative difference of medians, first half of one point's samples against second.
+
+    None with fewer than two samples.
+    """
+    used = values(taken)
+    half = len(used) // 2
+    if not half:
+        return None
+    first, second = statistics.median(used[:half]), statistics.median(used[half:])
+    return abs(first - second) / second
 
 
 def noise_floors(samples: Samples) -> dict[str, float]:

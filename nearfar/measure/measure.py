@@ -21,7 +21,7 @@ from nearfar.measure.parts import (
     run_parts,
     share_out,
 )
-from nearfar.measure.quiet import is_noisy, refuse_noise
+from nearfar.measure.quiet import disputed, is_noisy, refuse_noise
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import MIN_SAMPLES, RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, ignore, no_progress, resume_settings, samples_path
@@ -39,6 +39,9 @@ warm-up."""
 
 TAIL_S = 1.0
 """Time reserved for computing after the last sample."""
+
+QUICK_DISPUTED_SAMPLES = 6
+"""Samples of a disputed point with --quick: one disturbed sample in each half changes no median."""
 
 QUICK_HALF_WIDTH = 0.03
 """Relative half-width at which a short measurement stops sampling a point. It is enough, because
@@ -201,8 +204,9 @@ def _sample_surfaces(
     """Sample all points in rounds, until the budget ends or intervals are narrow.
 
     The budget runs from `began` (`time.monotonic`). Samples of an earlier run count as rounds and
-    as time spent. If noise then exceeds the limit, the surfaces get their time a second time,
-    unless --seconds or --quick limits it or samples were resumed.
+    as time spent. If noise then exceeds the limit, the surfaces get their time a second time; with
+    --quick, only points whose samples differ are sampled again. Not if --seconds limits it or
+    samples were resumed.
     """
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
@@ -223,12 +227,16 @@ def _sample_surfaces(
     rounds = run_rounds(
         points, subject.sample, limits, report, earlier=earlier, each_round=each_round
     )
-    may_extend = options.seconds is None and not options.quick and not done
+    may_extend = options.seconds is None and not done
     if may_extend and rounds.ended == "time" and is_noisy(rounds.samples):
-        limits = RoundLimits(time.monotonic() + budget.surfaces)
-        rounds = run_rounds(
-            points, subject.sample, limits, report, earlier=rounds.samples, each_round=each_round
+        again = disputed(rounds.samples) if options.quick else points
+        repetitions = QUICK_DISPUTED_SAMPLES if options.quick else None
+        limits = RoundLimits(time.monotonic() + budget.surfaces, repetitions)
+        earlier = {point: rounds.samples[point] for point in again}
+        more = run_rounds(
+            again, subject.sample, limits, report, earlier=earlier, each_round=each_round
         )
+        rounds = replace(rounds, samples=rounds.samples | more.samples)
     return rounds
 
 

@@ -14,7 +14,8 @@ from nearfar.devices.quality import (
     quality_of,
 )
 from nearfar.documents import DeviceProfile
-from nearfar.measure.figures import Samples, noise_floors
+from nearfar.measure.figures import Samples, halves_differ_by, noise_floors
+from nearfar.samples.point import SamplePoint
 
 USED_KINDS = {*LATENCY_KINDS, BANDWIDTH_KIND}
 
@@ -26,6 +27,12 @@ def is_noisy(samples: Samples) -> bool:
     """Return whether the floors alone exceed the limit."""
     floors = noise_floors(samples)
     return max((floors[kind] for kind in USED_KINDS & floors.keys()), default=0.0) > MAX_ERROR
+
+
+def disputed(samples: Samples) -> list[SamplePoint]:
+    """Return the points whose samples differ so much that they may make the floors too high."""
+    differences = {point: halves_differ_by(taken) for point, taken in samples.items()}
+    return [point for point, by in differences.items() if by is not None and by > MAX_ERROR / 2]
 
 
 def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> None:

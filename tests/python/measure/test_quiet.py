@@ -13,8 +13,12 @@ from nearfar import api
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.devices.quality import MAX_ERROR, quality_of
 from nearfar.documents import DeviceProfile, load
+from nearfar.measure.measure import _sample_surfaces
 from nearfar.measure.model import ModelSubject
-from nearfar.measure.quiet import is_noisy, needed_s, refuse_noise
+from nearfar.measure.parts import TimeBudget
+from nearfar.measure.quiet import disputed, is_noisy, needed_s, refuse_noise
+from nearfar.measure.settings import no_progress
+from nearfar.options.measure import MeasureOptions
 from nearfar.samples.point import Sample, SamplePoint
 
 replace = msgspec.structs.replace
@@ -70,6 +74,42 @@ def test_noise_of_samples_is_detected():
     assert is_noisy({point: [Sample(100.0)] * 4 + [Sample(300.0)] * 4})
     disturbed = [Sample(900.0, disturbed=True)] * 3
     assert not is_noisy({point: [*disturbed, *steady[point]]})
+
+
+class Bursts:
+    """Points of which one sample in nine takes six times as long, as beside a busy neighbour."""
+
+    def __init__(self, points: list[SamplePoint], steady: bool = False) -> None:
+        self.taken = dict.fromkeys(points, 0)
+        self.steady = steady
+        self.order = random.Random(5)
+
+    def earlier(self, points: list[SamplePoint]) -> dict[SamplePoint, list[Sample]]:
+        return {point: [] for point in points}
+
+    def sample(self, point: SamplePoint) -> Sample:
+        self.taken[point] += 1
+        return Sample(600.0 if not self.steady and self.order.random() < 1 / 9 else 100.0)
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_a_quick_measurement_repeats_the_points_whose_samples_differ(steady: bool) -> None:
+    points = [SamplePoint("latency", "chase", 4096, size << 20) for size in range(1, 81)]
+    subject = Bursts(points, steady)
+    rounds = _sample_surfaces(
+        subject, points, MeasureOptions(memory="model:x", quick=True), TimeBudget(0.0, 0, 0, 0),
+        began=0.0, progress=no_progress, watch=None,
+    )  # fmt: skip
+    more = {point for point, taken in subject.taken.items() if taken > 3}
+    assert {subject.taken[point] for point in more} == (set() if steady else {6})
+    assert all(subject.taken[point] == 3 for point in points if point not in more)
+    assert bool(more) == (not steady)
+    assert not is_noisy(rounds.samples)
+    assert rounds.count == 3
+    assert {point: len(taken) for point, taken in rounds.samples.items()} == subject.taken
+    first = {point: taken[:3] for point, taken in rounds.samples.items()}
+    assert is_noisy(first) == (not steady)
+    assert set(disputed(first)) == more
 
 
 def test_a_refused_measurement_is_resumed_and_accepted(
