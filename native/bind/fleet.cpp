@@ -47,6 +47,7 @@ Kind kind_of(const std::string& name) {
 }  // namespace
 
 NB_MODULE(_fleet, m) {
+  nb::set_leak_warnings(false);  // main() ends without a search for cycles
   nb::class_<Type>(m, "Type").def(
       "__init__",
       [](Type* type, const std::string& kind, bool nullable, double low, double high, bool above,

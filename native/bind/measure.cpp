@@ -67,6 +67,7 @@ auto unlocked(Run run) {
 }  // namespace
 
 NB_MODULE(_measure, m) {
+  nb::set_leak_warnings(false);  // main() ends without a search for cycles
   m.doc() = "Kernels that measure memory, and the harness that times them.";
   nb::register_exception_translator(translate);
 

@@ -53,6 +53,7 @@ nb::object array_of(std::vector<float>&& values) {
 }  // namespace
 
 NB_MODULE(_sim, m) {
+  nb::set_leak_warnings(false);  // main() ends without a search for cycles
   m.doc() = "Fast simulators of memory devices.";
 
   nb::class_<Level>(m, "Level")

@@ -114,6 +114,7 @@ Medium medium_of(const std::vector<double>& latency, double line, double write, 
 }  // namespace
 
 NB_MODULE(_window, m) {
+  nb::set_leak_warnings(false);  // main() ends without a search for cycles
   m.attr("MOST_IN_FLIGHT") = max_in_flight;
   nb::class_<Trace>(m, "Trace")
       .def(nb::init<>())

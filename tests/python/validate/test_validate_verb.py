@@ -50,6 +50,13 @@ def test_wrong_use_is_refused_in_one_sentence(
     assert output.out == ""
 
 
+def test_native_parts_report_no_leaks_when_the_program_ends() -> None:
+    command = [sys.executable, "-m", "nearfar", "validate", "--pool", "/nowhere.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
 def test_kernels_are_a_fixed_list_of_at_least_fourteen(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["validate", "--only", "list"]) == 0
     names = capsys.readouterr().out.split()
