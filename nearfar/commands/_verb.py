@@ -71,9 +71,9 @@ def _parameter(entry: Field) -> inspect.Parameter:
             kind = Literal[known]
     default = entry.default
     if entry.many and not rest:
+        # Without None in its type: cyclopts converts each word of a union several times.
         kind = list[kind]
-        if default is not MISSING:
-            kind, default = kind | None, None
+        default = default if default is MISSING else None
     elif entry.optional:
         kind = kind | None
     return inspect.Parameter(
