@@ -182,11 +182,11 @@ NB_MODULE(_window, m) {
         }
         if (served.size() != accesses)
           throw std::invalid_argument("`served` must have one entry per access");
-        std::vector<Served> places;
-        places.reserve(served.size());
-        for (std::size_t i = 0; i < served.size(); ++i) {
-          places.push_back(static_cast<Served>(std::min<std::uint8_t>(served.data()[i], 3)));
-        }
+        std::vector<Served> places(served.size());
+        std::transform(served.data(), served.data() + served.size(), places.begin(),
+                       [](std::uint8_t place) {
+                         return static_cast<Served>(std::min<std::uint8_t>(place, 3));
+                       });
         const nb::gil_scoped_release released;
         return run_window(trace, places, core, near, far);
       },

@@ -23,6 +23,7 @@ inline std::size_t slot_of(Cycles time) {
 // monotonic and gaps are filled later.
 class MissBuffers {
  public:
+  static constexpr Cycles width = 4;  // slot length
   explicit MissBuffers(std::uint32_t count)
       : count_(static_cast<std::uint8_t>(std::clamp(count, 1u, max_in_flight))) {
     in_use_.reserve(reserved);
@@ -61,7 +62,6 @@ class MissBuffers {
   using Slots = std::uint8_t __attribute__((vector_size(16)));
   using Halves = std::uint64_t __attribute__((vector_size(16)));
   static constexpr std::size_t reserved = 8192;
-  static constexpr Cycles width = 4;
   static constexpr std::size_t each = sizeof(Slots);
   // Returns 16 bytes of 16 zeros, 16 ones and 16 zeros, from `from` on.
   static Slots ones_at(std::size_t from) {
@@ -107,9 +107,10 @@ class MissBuffers {
 // A bus that each line occupies for some time. Gaps are filled later.
 class Bus {
  public:
-  // Returns the time at which a line that starts at `from` has crossed the bus.
-  Cycles carry(Cycles from, Cycles takes) {
-    std::size_t slot = slot_of(from / width);
+  // Slot length: the time of a few lines. The order of lines within a slot does not matter.
+  static constexpr Cycles width = 64;
+  // Returns the time at which a line that starts at `from`, in `slot`, has crossed the bus.
+  Cycles carry(Cycles from, std::size_t slot, Cycles takes) {
     for (Cycles left = takes;; ++slot) {
       if (slot >= used_.size()) used_.resize(2 * slot + 1, 0);
       const Cycles part = earlier(left, width - used_[slot]);
@@ -122,8 +123,6 @@ class Bus {
   }
 
  private:
-  // Slot length: the time of a few lines. The order of lines within a slot does not matter.
-  static constexpr Cycles width = 64;
   std::vector<Cycles> used_;
 };
 
@@ -138,14 +137,16 @@ class MemorySide {
     const MissBuffers::Free free = miss_buffers_.free(requested);
     const unsigned in_flight =
         in_sequence ? 1 : std::min(miss_buffers_.in_use(free.slot) + 1, max_in_flight);
-    const Cycles arrival = later(free.time + medium_.latency[in_flight],
-                                 on_bus(free.time) - medium_.line + medium_.latency[1]);
+    const Cycles arrival =
+        later(free.time + medium_.latency[in_flight],
+              on_bus(free.time, free.slot / slots) - medium_.line + medium_.latency[1]);
     miss_buffers_.occupy(free.slot, arrival);
     return arrival;
   }
   // Returns the arrival time of a prefetched line of a stream whose last line arrived at `before`.
   Cycles arrives_in_stream(Cycles requested, Cycles before) {
-    return std::max({requested + medium_.latency[1], before + medium_.stream, on_bus(requested)});
+    return std::max({requested + medium_.latency[1], before + medium_.stream,
+                     on_bus(requested, slot_of(requested / Bus::width))});
   }
   // Prefetch distance in lines: enough to cover the latency.
   unsigned depth() const {
@@ -156,14 +157,16 @@ class MemorySide {
  private:
   // The controller writes dirty lines back in batches of this many.
   static constexpr double batch = 8;
+  // Slots of miss buffers in one of the bus.
+  static constexpr auto slots = static_cast<std::size_t>(Bus::width / MissBuffers::width);
 
-  Cycles on_bus(Cycles requested) {
+  Cycles on_bus(Cycles requested, std::size_t slot) {
     written_ += medium_.write_back;
     if (written_ >= batch * medium_.write) {
-      bus_.carry(requested, written_);
+      bus_.carry(requested, slot, written_);
       written_ = 0;
     }
-    return bus_.carry(requested, medium_.line);
+    return bus_.carry(requested, slot, medium_.line);
   }
 
   Medium medium_;
@@ -187,27 +190,20 @@ class Streams {
   Streams() {
     for (Lines& lines : continuing_) lines.fill(no_line);
     alike(no_line) = count;
-    for (std::uint32_t at = 0; at < count; ++at) {
-      older_[at] = at - 1;
-      newer_[at] = at + 1;
-    }
+    for (std::uint32_t at = 0; at < count; ++at) link(at, (at + 1) % count);
   }
 
   // Returns the stream that `line` continues, or a new one.
   Stream& of(std::uint32_t line) {
-    std::uint32_t at = continued_by(line);
-    if (at == count) at = begin();
+    const std::uint32_t at = continued_by(line);
+    if (at == count) return begin(line);
     Stream& stream = streams_[at];
     use(at);
-    const std::uint32_t step = stream.length == 0 ? 0 : line - continuing_[same][at];
-    if (stream.length != 0 && step == 0) return stream;
+    const std::uint32_t step = line - continuing_[same][at];
+    if (step == 0) return stream;
     ++stream.length;
     // The second line decides the direction.
-    --alike(continuing_[same][at]);
-    ++alike(line);
-    continuing_[same][at] = line;
-    continuing_[up][at] = line + (step == 0 ? 1 : step);
-    continuing_[down][at] = line + (step == 0 ? -1 : step);
+    continue_with(at, line, line + step, line + step);
     return stream;
   }
 
@@ -235,31 +231,44 @@ class Streams {
            (continuing_[down][at] == line ? 1U : 0U);
   }
   std::uint8_t& alike(std::uint32_t line) { return alike_[line % alike_.size()]; }
-  // Returns the stream that was not used for longest, emptied.
-  [[nodiscard]] std::uint32_t begin() {
-    streams_[oldest_].length = 0;
-    streams_[oldest_].arrived = 0;
-    return oldest_;
+  // Returns the stream that was not used for longest, which begins again with `line`.
+  Stream& begin(std::uint32_t line) {
+    const std::uint32_t at = newer_[newest_];
+    newest_ = at;
+    Stream& stream = streams_[at];
+    stream.length = 1;
+    stream.arrived = 0;
+    continue_with(at, line, line + 1, line - 1);
+    return stream;
+  }
+  void continue_with(std::uint32_t at, std::uint32_t line, std::uint32_t above,
+                     std::uint32_t below) {
+    --alike(continuing_[same][at]);
+    ++alike(line);
+    continuing_[same][at] = line;
+    continuing_[up][at] = above;
+    continuing_[down][at] = below;
   }
   void use(std::uint32_t at) {
     if (at == newest_) return;
-    const std::uint32_t newer = newer_[at];
-    const std::uint32_t older = older_[at];
-    (at == oldest_ ? oldest_ : newer_[older]) = newer;
-    older_[newer] = older;
-    older_[at] = newest_;
-    newer_[newest_] = at;
+    link(older_[at], newer_[at]);
+    const std::uint32_t oldest = newer_[newest_];
+    link(newest_, at);
+    link(at, oldest);
     newest_ = at;
+  }
+  void link(std::uint32_t older, std::uint32_t newer) {
+    newer_[older] = newer;
+    older_[newer] = older;
   }
 
   std::array<Stream, count> streams_;
   std::array<Lines, 3> continuing_;  // lines that continue each stream
   // Number of streams by the low bits of their last line, so that most searches are left out.
   std::array<std::uint8_t, 2048> alike_{};
-  // By recency of use. The ends' outer neighbours are not read.
+  // A ring by recency of use: the oldest stream follows the newest one.
   Lines older_;
   Lines newer_;
-  std::uint32_t oldest_ = 0;
   std::uint32_t newest_ = count - 1;
 };
 

@@ -18,6 +18,8 @@ class History {
       : times_(std::max(length, 1u), 0.0), next_(times_.data()), end_(next_ + times_.size()) {}
   // Time that was pushed `length` pushes ago.
   Cycles oldest() const { return *next_; }
+  // Lets `oldest` return `time` or later until the next push.
+  void delay(Cycles time) { *next_ = later(*next_, time); }
   void push(Cycles time) {
     *next_ = time;
     if (++next_ == end_) next_ = times_.data();
@@ -45,7 +47,7 @@ struct Row {
   std::uint32_t uses_end;
   std::uint32_t defs_end;
   std::uint32_t entries;  // of the window
-  bool longer;            // whether any list is
+  bool simple;            // no list is longer, and it takes one entry
   Cycles takes;           // to enter, or to retire
   Cycles computes;
 };
@@ -65,7 +67,7 @@ struct Rows {
       row.defs = add(code.defs, i, unread_register);
       row.defs_end = static_cast<std::uint32_t>(registers.size());
       row.entries = code.computing[i] != 0 ? core.computing : 1;
-      row.longer = row.begin != row.defs_end;
+      row.simple = row.begin == row.defs_end && row.entries == 1;
       row.takes = row.entries / core.width;
       row.computes = cycles > 1 ? 1 + core.arithmetic * (cycles - 1) : cycles;
       rows.push_back(row);
@@ -104,71 +106,77 @@ class Simulation {
         arrivals_(arrivals) {}
 
   void run(const Burst& burst, const Served* served, WindowResult& result) {
-    const auto counted_from =
+    const Access* const first = burst.accesses.data();
+    const Access* const last = first + burst.accesses.size();
+    const Access* const counted_from =
+        first +
         static_cast<std::size_t>(warm_up_share * static_cast<double>(burst.accesses.size()));
-    std::size_t access = 0;
-    std::uint32_t instruction = 0;
+    const auto instruction_of = [last](const Access* at) {
+      return at < last ? at->instruction : UINT32_MAX;
+    };
+    const Access* access = first;
+    std::uint32_t until_access = instruction_of(access);  // instructions before it
     Cycles begin_cycle = -1;
     std::uint32_t begin_instruction = 0;
+    std::uint32_t instructions = 0;
     stored_.assign(burst.accesses.size(), 0);
     Times times;
     History retired(core_.window);
-    const Access* const accesses = burst.accesses.data();
-    const auto instruction_of = [accesses, count = burst.accesses.size()](std::size_t at) {
-      return at < count ? accesses[at].instruction : UINT32_MAX;
-    };
-    std::uint32_t next = instruction_of(0);
     const Block* const blocks = trace_.blocks.data();
     const Row* const rows = rows_.rows.data();
     const std::uint8_t* mispredicted = burst.mispredicted.data();
     for (const std::uint32_t number : burst.blocks) {
       const Block& block = blocks[number];
-      const Row* const end = rows + block.first + block.count;
-      const Row* row = end - block.count;
+      const Row* row = rows + block.first;
+      instructions += block.count;
       times.completed = 0;
-      for (; row < end; ++row, ++instruction) {
+      for (std::uint32_t left = block.count;; --left, ++row) {
         // Those before the next access, in a loop whose times stay in registers: it calls nothing.
+        const std::uint32_t before = std::min(left, until_access);
         Times passed = times;
-        for (; row < end && instruction != next; ++row, ++instruction) {
-          step(*row, passed, retired, [](Cycles) { return Cycles{0}; });
+        for (const Row* const stop = row + before; row < stop; ++row) {
+          finish(*row, inputs(*row, enter(*row, passed, retired)), passed, retired);
         }
         times = passed;
-        if (row == end) break;
-        std::size_t store = none;
-        step(*row, times, retired, [&](Cycles requested) {
-          Cycles loaded = 0;
-          for (; next == instruction; next = instruction_of(++access)) {
-            const Access& memory_access = accesses[access];
-            if (access == counted_from) {
-              begin_cycle = times.retire;
-              begin_instruction = instruction;
-              counting_ = true;
-            }
-            if (memory_access.store) {
-              store = access;
-            } else if (memory_access.stored_by != 0) {
-              const Cycles arrival = later(requested, stored_[memory_access.stored_by - 1]);
-              loaded = later(loaded, arrival + core_.first_level);
-            } else {
-              loaded = later(loaded, arrive(memory_access.line, served[access], requested, result));
-            }
+        left -= before;
+        until_access -= before;
+        if (left == 0) break;
+        const Cycles requested = enter(*row, times, retired);
+        Cycles start = inputs(*row, requested);
+        const Access* store = nullptr;
+        const std::uint32_t instruction = access->instruction;
+        do {
+          if (access == counted_from) {
+            begin_cycle = times.retire;
+            begin_instruction = instruction;
+            counting_ = true;
           }
-          return loaded;
-        });
-        if (store != none) {
-          stored_[store] = times.completed;
+          if (access->store) {
+            store = access;
+          } else if (access->stored_by != 0) {
+            const Cycles arrival = later(requested, stored_[access->stored_by - 1]);
+            start = later(start, arrival + core_.first_level);
+          } else {
+            start = later(start, arrive(access->line, served[access - first], requested, result));
+          }
+          ++access;
+        } while (instruction_of(access) == instruction);
+        until_access = instruction_of(access) - instruction - 1;
+        finish(*row, start, times, retired);
+        if (store != nullptr) {
+          stored_[store - first] = times.completed;
           times.entered =
-              drain(accesses[store].line, served[store], times.entered, times.retire, result);
+              drain(store->line, served[store - first], times.entered, times.retire, result);
         }
       }
       if (*mispredicted++ != 0) {
-        times.fetch_from = later(times.fetch_from, times.completed + core_.mispredicted);
+        retired.delay(times.completed + core_.mispredicted);
         if (counting_) ++result.mispredictions;
       }
     }
     if (begin_cycle >= 0) {
       result.cycles += times.retire - begin_cycle;
-      result.instructions += instruction - begin_instruction;
+      result.instructions += instructions - begin_instruction;
     }
     for (const Access& touched : burst.accesses) arrivals_[touched.line] = unknown;
   }
@@ -176,33 +184,34 @@ class Simulation {
   static constexpr Cycles unknown = -1;
 
  private:
-  static constexpr std::size_t none = SIZE_MAX;
-
   // Times of the newest instruction.
   struct Times {
     Cycles entered = 0;
     Cycles completed = 0;
     Cycles retire = 0;
-    Cycles fetch_from = 0;  // of the next instruction, at the earliest
   };
 
-  // Simulates an instruction. load(requested) returns when its loads have arrived; 0: it has none.
-  template <typename Load>
-  [[gnu::always_inline]] void step(const Row& row, Times& times, History& retired, Load load) {
-    times.entered = later(later(times.entered + row.takes, retired.oldest()), times.fetch_from);
-    Cycles requested = ready(row.address, times.entered + 1);
-    if (row.longer) requested = ready(row.begin, row.address_end, requested);
-    Cycles inputs = ready(row.uses, requested);
-    if (row.longer) inputs = ready(row.address_end, row.uses_end, inputs);
-    times.completed = later(inputs, load(requested)) + row.computes;
+  // Lets an instruction enter. Returns the time at which its address is ready.
+  [[gnu::always_inline]] Cycles enter(const Row& row, Times& times, const History& retired) const {
+    times.entered = later(times.entered + row.takes, retired.oldest());
+    const Cycles address = ready(row.address, times.entered + 1);
+    return row.simple ? address : ready(row.begin, row.address_end, address);
+  }
+  // Returns the time, `from` or later, at which an instruction's other inputs are ready.
+  [[gnu::always_inline]] Cycles inputs(const Row& row, Cycles from) const {
+    const Cycles uses = ready(row.uses, from);
+    return row.simple ? uses : ready(row.address_end, row.uses_end, uses);
+  }
+  // Completes and retires an instruction that starts at `start`.
+  [[gnu::always_inline]] void finish(const Row& row, Cycles start, Times& times, History& retired) {
+    times.completed = start + row.computes;
     for (const std::uint16_t def : row.defs) registers_[def] = times.completed;
-    if (row.longer) {
-      for (std::uint32_t d = row.uses_end; d < row.defs_end; ++d) {
-        registers_[rows_.registers[d]] = times.completed;
-      }
-    }
     times.retire = later(times.retire + row.takes, times.completed);
     retired.push(times.retire);
+    if (row.simple) return;
+    for (std::uint32_t d = row.uses_end; d < row.defs_end; ++d) {
+      registers_[rows_.registers[d]] = times.completed;
+    }
     for (std::uint32_t entry = 1; entry < row.entries; ++entry) retired.push(times.retire);
   }
 
