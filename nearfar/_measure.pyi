@@ -163,7 +163,7 @@ def time_alone(
     """
     ns per iteration on one CPU, and the others' traffic meanwhile. With pass_iterations, the
     warm-up ends once a pass takes as long as the previous pass. A co-runner that only spins
-    reads `stolen` ahead.
+    then reads `stolen` for its next call.
     """
 
 def time_each(

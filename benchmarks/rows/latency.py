@@ -19,15 +19,20 @@ from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import format_bytes
 
-SECONDS = 32
+SECONDS = 45
 
 PAIRS = 7
 SAMPLES = 21
 """Samples of ours in a turn, 15 ms each, as long as the reference's."""
 PAGE_BYTES = 4096
-REGIONS = ((16 << 10, "16 KiB"), (256 << 10, "256 KiB"), (256 << 20, "256 MiB"))
-"""Within the first cache, within the second, and beyond most last levels."""
+BLOCK_BYTES = 2 << 20
+CACHED = (16 << 10, 256 << 10)
+"""Regions within the first cache and within the second."""
+BEYOND_BYTES = 256 << 20
+"""Least size of the region beyond the last level. It is more than twice as large as that, because
+a smaller one would have to be warmed up."""
 
 
 def rows() -> Iterator[Row]:
@@ -39,7 +44,8 @@ def rows() -> Iterator[Row]:
         reference = Path(folder) / "chase"
         source = str(Path(__file__).with_name("latency_chase.c"))
         subprocess.run(["cc", "-O2", source, "-o", str(reference)], check=True)
-        for region_bytes, size in REGIONS:
+        beyond = max(BEYOND_BYTES, 2 * machine.llc_bytes + BLOCK_BYTES)
+        for region_bytes in (*CACHED, beyond // BLOCK_BYTES * BLOCK_BYTES):
             descriptor = os.memfd_create("latency")
             os.truncate(descriptor, region_bytes)
             try:
@@ -54,8 +60,8 @@ def rows() -> Iterator[Row]:
                 os.close(descriptor)
             ratio = paired_ratio(ours, peer)
             yield make_row(
-                f"idle latency of {size}: {statistics.median(ours):.2f} ns, reference "
-                f"{statistics.median(peer):.2f}; ratio {ratio:.3f}",
+                f"idle latency of {format_bytes(region_bytes)}: {statistics.median(ours):.2f} ns, "
+                f"reference {statistics.median(peer):.2f}; ratio {ratio:.3f}",
                 100 * abs(ratio - 1),
                 "% off",
                 bar=3,

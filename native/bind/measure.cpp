@@ -230,7 +230,7 @@ NB_MODULE(_measure, m) {
       nb::call_guard<nb::gil_scoped_release>(),
       "ns per iteration on one CPU, and the others' traffic meanwhile. With pass_iterations, the\n"
       "warm-up ends once a pass takes as long as the previous pass. A co-runner that only spins\n"
-      "reads `stolen` ahead.");
+      "then reads `stolen` for its next call.");
   m.def(
       "time_each",
       [](const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up, double rest_ns,

@@ -49,7 +49,7 @@ struct alignas(64) Count {
 // wait_until_running() before it takes times.
 class CoRunners {
  public:
-  // One that only spins reads `stolen`, if any, ahead once it is told to stop.
+  // Once it is told to stop, one that only spins reads `stolen`, if any, for its next call.
   explicit CoRunners(std::span<const Worker> workers, const StolenTicks* stolen = nullptr)
       : workers_(workers), counts_(workers.size()), lanes_(workers.size()) {
     for (const Worker& worker : workers) prepare_memory(worker);

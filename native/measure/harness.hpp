@@ -59,7 +59,7 @@ struct WarmUp {
 
 // Times `worker` after a warm-up, for latencies: at least `iterations`, and more if these take less
 // than half of `min_time`. Uses CPU time, so preemption does not count. A co-runner that only spins
-// reads `stolen`, if any, ahead.
+// then reads `stolen`, if any, for its next call.
 Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
                   Nanoseconds min_time, std::span<const Worker> beside,
                   const StolenTicks* stolen = nullptr);

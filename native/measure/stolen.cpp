@@ -51,19 +51,20 @@ class StolenTicks::State {
   std::uint64_t take() {
     const std::lock_guard lock(mutex_);
     awaited_ = 0;
-    return std::exchange(is_ahead_, false) ? ahead_ : read();
+    const std::uint64_t last = std::exchange(is_ahead_, false) ? ahead_ : read();
+    return std::exchange(untaken_, 0) + last;
   }
   // Returns the number that read_ahead() must be called with.
   std::uint64_t announce() {
     const std::lock_guard lock(mutex_);
+    if (std::exchange(is_ahead_, false)) untaken_ += ahead_;
     return awaited_ = ++announced_;
   }
   void read_ahead(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (number != awaited_) return;
     awaited_ = 0;
-    // After an error, an earlier sample's ticks were not taken.
-    ahead_ = (is_ahead_ ? ahead_ : 0) + read();
+    ahead_ = read();
     is_ahead_ = true;
   }
 
@@ -83,7 +84,8 @@ class StolenTicks::State {
   std::uint64_t announced_ = 0;  // how often
   std::uint64_t awaited_ = 0;    // number of the read ahead that may still begin; 0: none
   std::uint64_t ahead_ = 0;
-  bool is_ahead_ = false;  // ahead_ was read and not taken yet
+  bool is_ahead_ = false;      // ahead_ was read and not taken yet
+  std::uint64_t untaken_ = 0;  // of earlier reads ahead: after an error nobody asks for them
 };
 
 std::uint64_t StolenTicks::State::read() {

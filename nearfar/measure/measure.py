@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from nearfar.measure.parts import (
 )
 from nearfar.measure.quiet import disputed, is_noisy, refuse_noise
 from nearfar.measure.recorder import Recorder
-from nearfar.measure.rounds import MIN_SAMPLES, RoundLimits, Rounds, run_rounds
+from nearfar.measure.rounds import MIN_ROUNDS, MIN_SAMPLES, RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, ignore, no_progress, resume_settings, samples_path
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
@@ -41,7 +42,8 @@ TAIL_S = 1.0
 """Time reserved for computing after the last sample."""
 
 QUICK_DISPUTED_SAMPLES = 6
-"""Samples of a disputed point with --quick: one disturbed sample in each half changes no median."""
+"""Samples that a disputed point gets with --quick, at least: then one disturbed sample in each half
+changes no median."""
 
 QUICK_HALF_WIDTH = 0.03
 """Relative half-width at which a short measurement stops sampling a point. It is enough, because
@@ -204,9 +206,9 @@ def _sample_surfaces(
     """Sample all points in rounds, until the budget ends or intervals are narrow.
 
     The budget runs from `began` (`time.monotonic`). Samples of an earlier run count as rounds and
-    as time spent. If noise then exceeds the limit, the surfaces get their time a second time; with
-    --quick, only points whose samples differ are sampled again. Not if --seconds limits it or
-    samples were resumed.
+    as time spent. If noise then exceeds the limit, the surfaces get their time a second time,
+    unless --seconds limits it or samples were resumed; with --quick, the points whose samples
+    differ get more samples instead.
     """
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
@@ -227,16 +229,24 @@ def _sample_surfaces(
     rounds = run_rounds(
         points, subject.sample, limits, report, earlier=earlier, each_round=each_round
     )
-    may_extend = options.seconds is None and not done
-    if may_extend and rounds.ended == "time" and is_noisy(rounds.samples):
-        again = disputed(rounds.samples) if options.quick else points
-        repetitions = QUICK_DISPUTED_SAMPLES if options.quick else None
-        limits = RoundLimits(time.monotonic() + budget.surfaces, repetitions)
-        earlier = {point: rounds.samples[point] for point in again}
+    may_extend = options.seconds is None and rounds.ended == "time" and is_noisy(rounds.samples)
+    if may_extend and options.quick:
+        again = {point: rounds.samples[point] for point in disputed(rounds.samples)}
+        fewest = min(len(taken) for taken in again.values())
         more = run_rounds(
-            again, subject.sample, limits, report, earlier=earlier, each_round=each_round
+            list(again),
+            subject.sample,
+            RoundLimits(math.inf, max(QUICK_DISPUTED_SAMPLES, fewest + MIN_ROUNDS)),
+            lambda _part, _rounds: progress(f"measuring {len(again)} disputed points", share),
+            earlier=again,
+            each_round=each_round,
         )
         rounds = replace(rounds, samples=rounds.samples | more.samples)
+    elif may_extend and not done:
+        limits = RoundLimits(time.monotonic() + budget.surfaces)
+        rounds = run_rounds(
+            points, subject.sample, limits, report, earlier=rounds.samples, each_round=each_round
+        )
     return rounds
 
 

@@ -30,7 +30,7 @@ def is_noisy(samples: Samples) -> bool:
 
 
 def disputed(samples: Samples) -> list[SamplePoint]:
-    """Return the points whose samples differ so much that they may make the floors too high."""
+    """Return the points whose halves of samples differ by more than half of the limit."""
     differences = {point: halves_differ_by(taken) for point, taken in samples.items()}
     return [point for point, by in differences.items() if by is not None and by > MAX_ERROR / 2]
 

@@ -220,13 +220,7 @@ class Sampler:
         else:
             accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
         timing = _measure.time_alone(
-            worker,
-            accesses,
-            warm_up,
-            least_ns,
-            co_runners,
-            pass_accesses,
-            self._stolen.ticks,
+            worker, accesses, warm_up, least_ns, co_runners, pass_accesses, self._stolen.ticks
         )
         self._note_if_uncached(point, timing.warm_up_passes)
         self.loops_s += timing.loops_ns / 1e9

@@ -288,6 +288,6 @@ def divided_assignment(costs_ns: Array, sizes: Array, weights: Array, left: Arra
         A_eq=np.repeat(np.eye(objects), memories, axis=1),
         b_eq=np.ones(objects),
         bounds=(0, 1),
-        method="highs",
+        method="highs-ds",  # a vertex: other solutions divide more objects
     )
-    return None if result.x is None else np.asarray(result.x).reshape(costs_ns.shape)
+    return np.asarray(result.x).reshape(costs_ns.shape) if result.status == 0 else None

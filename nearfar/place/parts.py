@@ -34,8 +34,8 @@ MIN_PART_SHARE = 0.01
 """Least share of an object that is made a part."""
 
 MAX_DIVIDED = 64
-"""Objects, those that lose least per byte elsewhere, that a linear programme divides. In its
-solution no more objects are divided than there are limits."""
+"""Objects that a linear programme divides: those whose second-best memory costs least more per
+byte. In its solution no more objects are divided than there are limits."""
 
 ROUNDING_SHARE = 1e-9
 """Shares below this are rounding errors."""
@@ -98,19 +98,21 @@ def with_parts(
 ) -> Array | None:
     """Return `start` with its free space filled with parts of objects; None if nothing fits.
 
-    A second start puts each object where its time plus the price of its bytes is least, and splits
-    objects for which that is equal in several memories. From both starts, the parts that save most
-    time per byte move to faster memories. The result is optimal, up to the smallest parts, if all
-    objects can be split and times add.
+    Two more starts put each object where its time plus the price of its bytes is least; one divides
+    the objects for which that is equal in several memories by a linear programme, the other splits
+    objects where a memory is full. From all starts, the parts that save most time per byte move to
+    faster memories. The result is optimal, up to the smallest parts, if all objects can be split,
+    there is space for whole pages, and times add.
     """
     if not np.any(can_split) or not problem.names:
         return None
     limits = capacity_limits(problem, budget_bytes)
     prices = limit_prices(problem, budget_bytes)
     starts = [start] if limits.allow(start.T @ problem.sizes_bytes) else []
-    split = _split_by_price(problem, prices.reduced_ns, limits, can_split)
-    if split is not None:
-        starts.append(split)
+    for most_divided in (MAX_DIVIDED, 0):
+        split = _split_by_price(problem, prices.reduced_ns, limits, can_split, most_divided)
+        if split is not None:
+            starts.append(split)
     if not starts:
         return None
     best = best_of(problem, [filled_up(problem, budget_bytes, can_split, each) for each in starts])
@@ -118,15 +120,23 @@ def with_parts(
 
 
 def _split_by_price(
-    problem: Problem, reduced: Array, limits: CapacityLimits, can_split: NDArray[np.bool_]
+    problem: Problem,
+    reduced: Array,
+    limits: CapacityLimits,
+    can_split: NDArray[np.bool_],
+    most_divided: int,
 ) -> Array | None:
-    """Return shares by least reduced cost, greatest regret first; None if space is too small."""
+    """Return shares by least reduced cost, greatest regret first; None if space is too small.
+
+    A linear programme divides the last `most_divided` objects that can be split.
+    """
     sizes = problem.sizes_bytes
     ordered = np.sort(reduced, axis=1)
     regret = ordered[:, min(1, ordered.shape[1] - 1)] - ordered[:, 0]
     ranks = np.argsort(reduced, axis=1, kind="stable")
     order = np.argsort(-regret / np.maximum(sizes, 1.0), kind="stable")
-    nearest = order[can_split[order] & (sizes[order] > 0)][-MAX_DIVIDED:]
+    divisible = order[can_split[order] & (sizes[order] > 0)]
+    nearest = divisible[max(len(divisible) - most_divided, 0) :]
     order = order[~np.isin(order, nearest)]
     # As many as fit go to their best memories at once, the rest one by one.
     first = ranks[order, 0]

@@ -35,7 +35,9 @@ def print_plan(plan: Plan, console: Console) -> None:
 
 def _run_cost(cost: RunCost) -> str:
     saved = f"{format_ns(cost.saved_ns)} of all-far's time"
-    if cost.saved_ns <= 0.0:
+    if abs(cost.saved_ns) < 1.0:
+        compared = "the plan saves nothing of all-far's time"
+    elif cost.saved_ns < 0.0:
         compared = f"the plan takes {format_ns(-cost.saved_ns)} more than all-far"
     elif cost.total_ns <= cost.saved_ns:
         compared = f"the plan saves {saved}"

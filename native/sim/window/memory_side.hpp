@@ -137,9 +137,9 @@ class MemorySide {
     const MissBuffers::Free free = miss_buffers_.free(requested);
     const unsigned in_flight =
         in_sequence ? 1 : std::min(miss_buffers_.in_use(free.slot) + 1, max_in_flight);
-    const Cycles arrival =
-        later(free.time + medium_.latency[in_flight],
-              on_bus(free.time, free.slot / slots) - medium_.line + medium_.latency[1]);
+    const Cycles arrival = later(
+        free.time + medium_.latency[in_flight],
+        on_bus(free.time, free.slot / miss_slots_per_bus_slot) - medium_.line + medium_.latency[1]);
     miss_buffers_.occupy(free.slot, arrival);
     return arrival;
   }
@@ -157,8 +157,11 @@ class MemorySide {
  private:
   // The controller writes dirty lines back in batches of this many.
   static constexpr double batch = 8;
-  // Slots of miss buffers in one of the bus.
-  static constexpr auto slots = static_cast<std::size_t>(Bus::width / MissBuffers::width);
+  static constexpr auto miss_slots_per_bus_slot =
+      static_cast<std::size_t>(Bus::width / MissBuffers::width);
+  // Powers of two, so that both divisions of a time round down to the same slot.
+  static_assert(miss_slots_per_bus_slot * MissBuffers::width == Bus::width);
+  static_assert(std::has_single_bit(miss_slots_per_bus_slot));
 
   Cycles on_bus(Cycles requested, std::size_t slot) {
     written_ += medium_.write_back;

@@ -77,4 +77,12 @@ TEST_CASE("ticks of a read ahead that nobody asked for are not lost") {
   stat.write(105);
   next();
   CHECK(ticks.most_since_last_call() == 5);
+  const std::function<void()> again = ticks.read_ahead();
+  stat.write(107);
+  again();
+  const std::function<void()> late = ticks.read_ahead();
+  stat.write(110);
+  CHECK(ticks.most_since_last_call() == 5);
+  late();
+  CHECK(ticks.most_since_last_call() == 0);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from nearfar.measure.measure import _sample_surfaces
 from nearfar.measure.model import ModelSubject
 from nearfar.measure.parts import TimeBudget
 from nearfar.measure.quiet import disputed, is_noisy, needed_s, refuse_noise
+from nearfar.measure.rounds import MIN_ROUNDS
 from nearfar.measure.settings import no_progress
 from nearfar.options.measure import MeasureOptions
 from nearfar.samples.point import Sample, SamplePoint
@@ -110,6 +112,36 @@ def test_a_quick_measurement_repeats_the_points_whose_samples_differ(steady: boo
     first = {point: taken[:3] for point, taken in rounds.samples.items()}
     assert is_noisy(first) == (not steady)
     assert set(disputed(first)) == more
+
+
+def test_points_that_are_disputed_after_many_samples_get_more() -> None:
+    point = SamplePoint("latency", "chase", 4096, 1 << 20)
+    subject = Bursts([point], steady=True)
+    samples = [Sample(100.0)] * 3 + [Sample(600.0)] * 4
+    subject.earlier = lambda _points: {point: samples}  # type: ignore[method-assign]
+    rounds = _sample_surfaces(
+        subject, [point], MeasureOptions(memory="model:x", quick=True, resume=True),
+        TimeBudget(0.0, 0, 0, 0), began=0.0, progress=no_progress, watch=None,
+    )  # fmt: skip
+    assert len(rounds.samples[point]) == len(samples) + MIN_ROUNDS
+
+
+def test_a_full_measurement_that_is_noisy_gets_its_time_again() -> None:
+    points = [SamplePoint("latency", "chase", 4096, size << 20) for size in range(1, 81)]
+    subject = Bursts(points)
+    sample = subject.sample
+
+    def slow(point: SamplePoint) -> Sample:
+        time.sleep(0.0005)
+        return sample(point)
+
+    subject.sample = slow  # type: ignore[method-assign]
+    rounds = _sample_surfaces(
+        subject, points, MeasureOptions(memory="model:x"), TimeBudget(0.3, 0, 0, 0),
+        began=time.monotonic() - 1.0, progress=no_progress, watch=None,
+    )  # fmt: skip
+    fewest = min(subject.taken.values())
+    assert rounds.count == fewest > 3
 
 
 def test_a_refused_measurement_is_resumed_and_accepted(

@@ -7,7 +7,7 @@ import pytest
 
 from nearfar.base.units import PAGE_BYTES
 from nearfar.place.capacity import CapacityLimits, price_limits
-from nearfar.place.parts import MIN_PART_SHARE, _split_by_price
+from nearfar.place.parts import MAX_DIVIDED, MIN_PART_SHARE, _split_by_price
 
 NEAR, MIDDLE, SLOW = range(3)
 
@@ -35,7 +35,8 @@ def test_the_split_is_as_good_as_the_bound_up_to_the_smallest_parts(
         costs, sizes, limits = drawn(seed, space)
         prices = price_limits(costs, sizes, limits)
         every = np.ones(len(sizes), dtype=bool)
-        shares = _split_by_price(problem(costs, sizes), prices.reduced_ns, limits, every)  # type: ignore[arg-type]
+        given = problem(costs, sizes)
+        shares = _split_by_price(given, prices.reduced_ns, limits, every, MAX_DIVIDED)
         assert shares is not None
         assert limits.allow(shares.T @ sizes)
         np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-9)
@@ -53,7 +54,7 @@ def test_which_of_two_equal_memories_comes_first_does_not_matter() -> None:
     noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, (10, *reduced.shape))
     every = np.ones(len(sizes), dtype=bool)
     found = [
-        _split_by_price(problem(costs, sizes), reduced + each, limits, every)  # type: ignore[arg-type]
+        _split_by_price(problem(costs, sizes), reduced + each, limits, every, MAX_DIVIDED)
         for each in noise
     ]
     for shares in found:
@@ -70,7 +71,7 @@ def test_limits_of_all_memories_and_objects_that_stay_whole(space: float) -> Non
         can_split = random.random(len(sizes)) < 0.6
         most = np.floor(sizes.sum() * space * random.uniform(0.5, 1.5, 3))
         limits = CapacityLimits(np.eye(3), most)
-        shares = _split_by_price(problem(costs, sizes), costs, limits, can_split)  # type: ignore[arg-type]
+        shares = _split_by_price(problem(costs, sizes), costs, limits, can_split, MAX_DIVIDED)
         if shares is None:
             continue
         found += 1
@@ -78,3 +79,14 @@ def test_limits_of_all_memories_and_objects_that_stay_whole(space: float) -> Non
         np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-9)
         np.testing.assert_allclose(shares[~can_split].max(axis=1, initial=0.0), 1.0)
     assert found >= {0.3: 0, 0.6: 10, 1.0: 30, 3.0: 40}[space]
+
+
+@pytest.mark.parametrize("most_divided", [0, MAX_DIVIDED])
+def test_nothing_is_divided_where_everything_fits(most_divided: int) -> None:
+    costs, sizes, _ = drawn(3, ())
+    for limits in (CapacityLimits(np.zeros((0, 3)), np.zeros(0)),
+                   CapacityLimits(np.eye(3), np.full(3, sizes.sum()))):  # fmt: skip
+        every = np.ones(len(sizes), dtype=bool)
+        shares = _split_by_price(problem(costs, sizes), costs, limits, every, most_divided)
+        assert shares is not None
+        np.testing.assert_array_equal(shares[:, NEAR], 1.0)

@@ -90,6 +90,7 @@ def test_a_library_that_cannot_run_leaves_the_cost_out(
         (2e6, 5e6, "the plan saves 5 ms of all-far's time"),
         (9e6, 5e6, "more than the 5 ms of all-far's time that the plan saves"),
         (2e6, -5e6, "the plan takes 5 ms more than all-far"),
+        (2e6, -1e-7, "the plan saves nothing of all-far's time"),
         (-2e6, 5e6, "saves 2 ms of CPU time"),
     ],
 )
