@@ -223,7 +223,8 @@ def _hot_shares(
     denser = after_dense / before_dense
     others, sequence, first = left
     first = min(others, first)
-    kept = (1.0 - others) / (1.0 - first) if first < 1.0 else 0.0
+    # Where more lines miss than before, the cache keeps none until the neighbour's turn.
+    kept = max(0.0, 1.0 - others) / (1.0 - first) if first < 1.0 else 0.0
     touched_first = kept * first * denser
     alone = (others - kept * first) * after / before
     return in_sequence * sequence * denser, (1.0 - in_sequence) * (touched_first + alone)
