@@ -29,6 +29,7 @@ from nearfar.predict.host import DEFAULT_HOST
 
 SECONDS = 85
 
+NEARFAR = (sys.executable, "-m", "nearfar")
 SOURCES = Path(__file__).parents[2] / "examples/splits"
 PROGRAMS = {
     "items.c": ("cc", 96),
@@ -63,13 +64,7 @@ def compared(programs: Mapping[str, tuple[str, int]], counted: str, command: str
         for source, (driver, element_bytes) in programs.items():
             count = CACHES * cache_bytes // element_bytes
             before, after = (
-                _profile(
-                    Path(folder),
-                    source,
-                    driver,
-                    name,
-                    ["--llc", f"{cache_bytes}B", "--", str(count)],
-                )
+                _profile(_built(Path(folder), source, driver, name), count, cache_bytes)
                 for name in ("whole", "split")
             )
             for far in FARS:
@@ -97,17 +92,19 @@ def compared(programs: Mapping[str, tuple[str, int]], counted: str, command: str
     ]
 
 
-def _profile(
-    folder: Path, source: str, driver: str, name: str, options: list[str]
-) -> WorkloadProfile:
-    """Profile a program with options of `profile`; its own follow `--`."""
-    nearfar = [sys.executable, "-m", "nearfar"]
-    program, out = folder / f"{source}-{name}", folder / f"{source}-{name}.json"
+def _built(folder: Path, source: str, driver: str, name: str) -> Path:
+    """Return the program, built as it is or split."""
+    program = folder / f"{source}-{name}"
     split = ["-DSPLIT"] if name == "split" else []
-    subprocess.run([*nearfar, driver, "-O2", *split, SOURCES / source, "-o", program], check=True)
-    at = options.index("--") + 1
-    words = ["profile", "-q", "--repetitions", "3", "-o", out, *options[:at], program]
-    subprocess.run([*nearfar, *words, *options[at:]], check=True, capture_output=True)
+    subprocess.run([*NEARFAR, driver, "-O2", *split, SOURCES / source, "-o", program], check=True)
+    return program
+
+
+def _profile(program: Path, count: int, cache_bytes: int) -> WorkloadProfile:
+    """Profile a program with `count` elements and a last-level cache of `cache_bytes`."""
+    out = program.with_name(f"{program.name}.json")
+    words = [*NEARFAR, "profile", "-q", "--repetitions", "3", "--llc", f"{cache_bytes}B", "-o", out]
+    subprocess.run([*words, "--", program, str(count)], check=True, capture_output=True)
     return load(out, WorkloadProfile)
 
 

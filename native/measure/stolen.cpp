@@ -51,20 +51,20 @@ class StolenTicks::State {
   std::uint64_t take() {
     const std::lock_guard lock(mutex_);
     awaited_ = 0;
-    const std::uint64_t last = std::exchange(is_ahead_, false) ? ahead_ : read();
-    return std::exchange(untaken_, 0) + last;
+    if (!std::exchange(is_ahead_, false)) untaken_ += read();
+    return std::exchange(untaken_, 0);
   }
   // Returns the number that read_ahead() must be called with.
   std::uint64_t announce() {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(is_ahead_, false)) untaken_ += ahead_;
+    is_ahead_ = false;
     return awaited_ = ++announced_;
   }
   void read_ahead(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (number != awaited_) return;
     awaited_ = 0;
-    ahead_ = read();
+    untaken_ += read();
     is_ahead_ = true;
   }
 
@@ -83,9 +83,9 @@ class StolenTicks::State {
   int file_ = -1;
   std::uint64_t announced_ = 0;  // how often
   std::uint64_t awaited_ = 0;    // number of the read ahead that may still begin; 0: none
-  std::uint64_t ahead_ = 0;
-  bool is_ahead_ = false;      // ahead_ was read and not taken yet
-  std::uint64_t untaken_ = 0;  // of earlier reads ahead: after an error nobody asks for them
+  bool is_ahead_ = false;        // it was read, and not taken yet
+  // More than one read's if a call failed and nobody took them.
+  std::uint64_t untaken_ = 0;
 };
 
 std::uint64_t StolenTicks::State::read() {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import le
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from nearfar.base.errors import NearfarError
 from nearfar.place.capacity import TOLERANCE, CapacityLimits, LimitPrices, price_limits
 from nearfar.place.solver import solve_milp
 from nearfar.predict.traffic import Array
+
+if TYPE_CHECKING:
+    from scipy.optimize import LinearConstraint
 
 TIME_LIMIT_S = 2.5
 """Time after which HiGHS returns its best choice so far, with its gap."""
@@ -235,26 +239,15 @@ def solve(
     """Return HiGHS' choice among `allowed` memories, None without any, and its lower bound, ns."""
     if not len(sizes):
         return (np.zeros(0, dtype=int), 0.0) if np.all(limits >= -TOLERANCE) else (None, -np.inf)
-    from scipy.optimize import LinearConstraint
-    from scipy.sparse import csr_matrix
-
     objects, memories = np.nonzero(allowed)
-    variables = len(objects)
-    columns = np.arange(variables)
-    each = csr_matrix((np.ones(variables), (objects, columns)), (len(sizes), variables))
-    # Times above each object's best, in units of the greatest; bytes in units of the limits.
+    # Times above each object's best, in units of the greatest.
     base = np.where(allowed, costs_ns, np.inf).min(axis=1)
     excess = costs_ns[objects, memories] - base[objects]
     unit = float(excess.max()) or 1.0
-    scale = np.maximum(np.abs(limits), 1.0)
-    used = weights[:, memories] * sizes[objects] / scale[:, np.newaxis]
-    constraints = [LinearConstraint(each, 1.0, 1.0)]
-    if len(limits):
-        constraints.append(LinearConstraint(used, -np.inf, limits / scale))
     solution, dual_bound = solve_milp(
         excess / unit,
-        constraints,
-        np.ones(variables, dtype=np.int64),
+        _constraints(objects, memories, sizes, weights, limits),
+        np.ones(len(objects), dtype=np.int64),
         time_limit_s=TIME_LIMIT_S,
         relative_gap=RELATIVE_GAP,
     )
@@ -274,20 +267,38 @@ def divided_assignment(costs_ns: Array, sizes: Array, weights: Array, left: Arra
     `weights` (limits, memories) and `left` (limits,) as in `CapacityLimits`. No more objects are
     divided than there are limits. None if nothing fits.
     """
-    from scipy.optimize import linprog
-
-    objects, memories = costs_ns.shape
-    if not objects:
+    if not len(sizes):
         return np.zeros_like(costs_ns)
-    scale = np.maximum(left, 1.0)
-    used = np.tile(weights, objects) * np.repeat(sizes, memories) / scale[:, np.newaxis]
-    result = linprog(
+    objects, memories = np.nonzero(np.ones_like(costs_ns))
+    solution, _ = solve_milp(
         (costs_ns / max(float(np.ptp(costs_ns)), 1e-300)).ravel(),
-        A_ub=used if len(left) else None,
-        b_ub=left / scale if len(left) else None,
-        A_eq=np.repeat(np.eye(objects), memories, axis=1),
-        b_eq=np.ones(objects),
-        bounds=(0, 1),
-        method="highs-ds",  # a vertex: other solutions divide more objects
+        _constraints(objects, memories, sizes, weights, left),
+        np.zeros(len(objects), dtype=np.int64),
+        time_limit_s=TIME_LIMIT_S,
+        relative_gap=RELATIVE_GAP,
     )
-    return np.asarray(result.x).reshape(costs_ns.shape) if result.status == 0 else None
+    return None if solution is None else solution.reshape(costs_ns.shape)
+
+
+def _constraints(
+    objects: MemoryNumbers,
+    memories: MemoryNumbers,
+    sizes: Array,
+    weights: Array,
+    limits: Array,
+) -> list[LinearConstraint]:
+    """Return that each object is somewhere and that bytes, in units of the limits, fit.
+
+    A variable is the share of one of `objects` in one of `memories`.
+    """
+    from scipy.optimize import LinearConstraint
+    from scipy.sparse import csr_matrix
+
+    columns = np.arange(len(objects))
+    each = csr_matrix((np.ones(len(objects)), (objects, columns)), (len(sizes), len(objects)))
+    constraints = [LinearConstraint(each, 1.0, 1.0)]
+    if len(limits):
+        scale = np.maximum(np.abs(limits), 1.0)
+        used = weights[:, memories] * sizes[objects] / scale[:, np.newaxis]
+        constraints.append(LinearConstraint(used, -np.inf, limits / scale))
+    return constraints

@@ -129,13 +129,6 @@ def test_points_that_are_disputed_after_many_samples_get_more() -> None:
 def test_a_full_measurement_that_is_noisy_gets_its_time_again() -> None:
     points = [SamplePoint("latency", "chase", 4096, size << 20) for size in range(1, 81)]
     subject = Bursts(points)
-    sample = subject.sample
-
-    def slow(point: SamplePoint) -> Sample:
-        time.sleep(0.0005)
-        return sample(point)
-
-    subject.sample = slow  # type: ignore[method-assign]
     rounds = _sample_surfaces(
         subject, points, MeasureOptions(memory="model:x"), TimeBudget(0.3, 0, 0, 0),
         began=time.monotonic() - 1.0, progress=no_progress, watch=None,
