@@ -70,7 +70,7 @@ class PredictOptions(
     near_time: Sequence[str] = ()
     """CPU time (with --on: wall time) with everything near, measured on another machine or with
     another build, such as 3.5s or, for one phase, get=2.1s; repeat for several."""
-    here: str | None = None
+    here: str | DeviceProfile | None = None
     """Predict near time on another machine too: the memory that the program was profiled in; --near
     is then the other machine's."""
     frequency: float = 1.0

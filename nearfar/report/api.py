@@ -38,6 +38,7 @@ from nearfar.predict.attribution import LoadedInputs, attributions
 from nearfar.predict.inputs import load_inputs
 from nearfar.predict.model import MODELS
 from nearfar.report.answer import SHARES
+from nearfar.report.busy_server import busy_server
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.field_rows import field_rows
 from nearfar.report.frontiers import SliderStop
@@ -93,6 +94,10 @@ def report(options: ReportOptions) -> ReportData:
         source_folders=list(options.sources),
         how=how_predicted(prediction.model),
     )
+    data.busy_server = busy_server(profile, near, fars, prediction, host)
+    if data.busy_server is not None:
+        whole = next(part for part in data.answers if part.phase == TOTAL)
+        whole.sentence += f" {data.busy_server.sentence}"
     data.paged = paged_facts(profile, paged, [loaded(each, RunRecord) for each in options.record])
     data.fields = field_rows(profile, near, fars, prediction, host)
     if against is not None:

@@ -16,10 +16,11 @@ from nearfar.documents.attribution import Attribution
 from nearfar.documents.field_split import FieldSplit
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
-from nearfar.documents.prediction import ModelTime, PagedAxis, TimeBreakdown
+from nearfar.documents.prediction import ModelTime, TimeBreakdown
 from nearfar.documents.profiled_run import CacheModel, Program, Sampling
 from nearfar.documents.workload import Frame
 from nearfar.report.inside_data import ObjectRanges, PlacedRanges
+from nearfar.report.limited_data import BusyServer, PagedFacts
 
 Triple = tuple[float, float, float]
 """Value, low and high end of its 90 % interval: an `Estimate` where there are thousands."""
@@ -344,29 +345,6 @@ class Method(Data, kw_only=True):
     """Causes of the difference from another prediction (A), if one was given."""
 
 
-class PagedMeasured(Data, kw_only=True):
-    """A run of the program at a memory limit on this machine, next to its prediction."""
-
-    memory: str = ""
-    """Memory spec of the run."""
-    near_share: float
-    near_bytes: int
-    slowdown: float
-    """CPU time of the profile's phases at the limit divided by their near time."""
-    predicted: Estimate
-    faults: int
-    predicted_faults: Estimate
-
-
-class PagedFacts(Data, kw_only=True):
-    """A paged memory, by near budget."""
-
-    title: str
-    sentence: str
-    axis: PagedAxis
-    measured: list[PagedMeasured] = []
-
-
 class ReportData(Data, kw_only=True):
     """Everything on the page."""
 
@@ -395,3 +373,5 @@ class ReportData(Data, kw_only=True):
     method: Method
     paged: list[PagedFacts] = []
     fields: list[MemoryFields] = []
+    busy_server: BusyServer | None = None
+    """None: the cache's share hardly changes the answer, or the change is not known."""
