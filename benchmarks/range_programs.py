@@ -67,12 +67,12 @@ def programs() -> dict[str, Callable[[], RangeProgram]]:
     }
 
 
-def profile_of(program: RangeProgram) -> WorkloadProfile:
-    """Profile a program with the simulated cache of `CACHE`."""
+def profile_of(program: RangeProgram, options: Sequence[str] = ("--llc", CACHE)) -> WorkloadProfile:
+    """Profile a program with the simulated cache of `CACHE`, or with other options."""
     path = FOLDER / f"{program.name.replace(' ', '-')}.json"
     driver = [] if program.driver is None else ["--driver", program.driver]
     run(
-        [str(NEARFAR), "profile", "-q", "--llc", CACHE, "--repetitions", "1", *driver,
+        [str(NEARFAR), "profile", "-q", *options, "--repetitions", "1", *driver,
          "-o", str(path), "--", *program.command],
         environment=program.environment,
     )  # fmt: skip

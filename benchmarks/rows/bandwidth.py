@@ -42,17 +42,16 @@ TRIALS = 2
 PAIRS = 5
 """Runs of the fastest. Their smallest and largest ratio are the median's interval of 94 %."""
 
-REGION_MB = 256
-"""Size of all arrays together, 10^6 bytes: seven times a last-level cache of 32 MiB. A virtual
-machine may show the cache of a whole processor, such as 480 MiB; then a part of the arrays may stay
-in it, for both sides alike, because they use the same pages."""
+MIN_REGION_BYTES = 256_000_000
+"""Least size of all arrays together: seven times a last-level cache of 32 MiB. They are more than
+twice the last level, because what stays in it depends on how a kernel walks."""
 
 PLACED = "nearfar: placed all arrays"
 """Line on stderr of bandwidth_pages.c once likwid-bench has asked for its last array."""
 
 RUN_S = 0.05
-ITERATIONS = 4
-"""likwid-bench's iterations over the region: 1 GB, about as long on a core with 20 GB/s."""
+LIKWID_BYTES = 10**9
+"""What likwid-bench walks over in one run, about as long on a core with 20 GB/s."""
 
 STAGGER_BYTES = 17 * (4096 + 64)
 """How far our arrays are from equal parts of the memory (native/measure/orders.hpp)."""
@@ -97,9 +96,10 @@ def rows() -> Iterator[Row]:
         )
     listed = subprocess.run(["likwid-bench", "-a"], capture_output=True, text=True, check=True)
     known = {line.split(" ", 1)[0] for line in listed.stdout.splitlines()}
-    cpus = detect().cpus
+    machine = detect()
+    cpus, region_bytes = machine.cpus, max(MIN_REGION_BYTES, 2 * machine.llc_bytes)
     with tempfile.TemporaryDirectory() as folder:
-        pages = SharedPages(Path(folder))
+        pages = SharedPages(Path(folder), region_bytes)
         for threads, kernels in ((1, TESTS), (2, TWO_THREADS)):
             for kernel in kernels if threads <= len(cpus) else ():
                 tests = [TESTS[kernel][0] + suffix for suffix in SUFFIXES[isa]]
@@ -111,10 +111,10 @@ def rows() -> Iterator[Row]:
 class SharedPages:
     """Memory of both sides."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, size_bytes: int) -> None:
         from nearfar import _measure
 
-        self.size_bytes = REGION_MB * 10**6 // 4096 * 4096
+        self.size_bytes = size_bytes // 4096 * 4096
         self._descriptor = os.memfd_create("bandwidth")
         os.truncate(self._descriptor, self.size_bytes)
         self.memory: Memory = _measure.Memory.file(self._descriptor, self.size_bytes, False)
@@ -252,7 +252,8 @@ def likwid_run(pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]
     """Run a likwid-bench test on the same CPUs."""
     places = ",".join(map(str, cpus))
     size_kb = pages.step_bytes(arrays) * arrays // 1000
-    command = ["likwid-bench", "-t", test, "-i", str(ITERATIONS * len(cpus))]
+    iterations = max(1, round(LIKWID_BYTES / pages.size_bytes)) * len(cpus)
+    command = ["likwid-bench", "-t", test, "-i", str(iterations)]
     command += ["-w", f"N:{size_kb}kB:{len(cpus)}"]
     output = pages.run(command, arrays)
     ran_on = sorted(map(int, re.findall(r"running on hwthread ([0-9]+) -", output)))
