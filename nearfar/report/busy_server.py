@@ -16,6 +16,7 @@ from nearfar.documents.prediction import HostRule
 from nearfar.options.predict import PredictOptions
 from nearfar.predict.api import predict
 from nearfar.report.limited_data import BusyServer
+from nearfar.report.prepare import is_part
 
 CORE_SHARE_BYTES = 2 << 20
 """A core's share of the last-level cache where all cores are busy: server processors have 1.4 to
@@ -57,7 +58,7 @@ def busy_server(
     return BusyServer(
         cache_bytes=cache_bytes,
         slowdowns=slowdowns,
-        sentence=_sentence(threads, cache_bytes, profile.cache.size_bytes, slower),
+        sentence=_sentence(profile, threads, cache_bytes, slower),
     )
 
 
@@ -73,7 +74,10 @@ def _differs(shared: Estimate, alone: Estimate) -> bool:
     return shared.value > least
 
 
-def _sentence(threads: int, cache_bytes: int, alone_bytes: int, slower: Sequence[Estimate]) -> str:
+def _sentence(
+    profile: WorkloadProfile, threads: int, cache_bytes: int, slower: Sequence[Estimate]
+) -> str:
+    subject = "its observed part" if is_part(profile) else "it"
     cores = "one core gets" if threads == 1 else f"{threads} cores get"
     values = [slowdown.value for slowdown in slower]
     first, last = f"{min(values):.2f}", f"{max(values):.2f}"
@@ -81,5 +85,6 @@ def _sentence(threads: int, cache_bytes: int, alone_bytes: int, slower: Sequence
     low, high = min(each.low for each in slower), max(each.high for each in slower)
     return (
         f"On a busy server, where {cores} {format_bytes(cache_bytes)} of the last-level cache "
-        f"instead of {format_bytes(alone_bytes)}, it takes {span} times ({low:.2f}-{high:.2f})."
+        f"instead of {format_bytes(profile.cache.size_bytes)}, {subject} takes {span} times "
+        f"({low:.2f}-{high:.2f})."
     )

@@ -129,7 +129,7 @@ def _answers(
             choices=choices,
             objects=objects,
             observed=profile.uncounted_share < 1.0,
-            whole=program_name(profile) if _is_part(profile) else "",
+            whole=program_name(profile) if is_part(profile) else "",
         )
         for phase in phases
     ]
@@ -187,7 +187,7 @@ def check_phase(profile: WorkloadProfile, phase: str) -> None:
     check_phase_names(profile, [] if phase == TOTAL else [phase])
 
 
-def _is_part(profile: WorkloadProfile) -> bool:
+def is_part(profile: WorkloadProfile) -> bool:
     """Return whether only a part of the program was observed."""
     return profile.seen_share < 1.0 or profile.seen_share_at_most
 
@@ -195,7 +195,7 @@ def _is_part(profile: WorkloadProfile) -> bool:
 def _subject(profile: WorkloadProfile) -> str:
     """Return the subject of the answers: the program, or the observed part of it."""
     name = program_name(profile)
-    if not _is_part(profile):
+    if not is_part(profile):
         return name
     near_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
     share = f"{'at most ' * profile.seen_share_at_most}{profile.seen_share:.0%}"

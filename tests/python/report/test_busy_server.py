@@ -57,3 +57,8 @@ def test_a_cache_of_about_that_size_changes_nothing(cache_bytes: int) -> None:
 def test_without_miss_curves_nothing_is_said() -> None:
     bare = msgspec.structs.replace(made_up(64 << 20), curve_bytes=[])
     assert answered(bare)[1] is None
+
+
+def test_a_part_of_a_program_is_called_so() -> None:
+    part = msgspec.structs.replace(made_up(64 << 20), seen_share=0.1)
+    assert "its observed part takes" in answered(part)[0]
