@@ -60,5 +60,5 @@ def test_without_miss_curves_nothing_is_said() -> None:
 
 
 def test_a_part_of_a_program_is_called_so() -> None:
-    part = msgspec.structs.replace(made_up(64 << 20), seen_share=0.1)
+    part = msgspec.structs.replace(made_up(64 << 20), seen_share=0.97)
     assert "its observed part takes" in answered(part)[0]
