@@ -61,10 +61,11 @@ class SampledLines {
     const std::uint64_t from = begin - 63;
     const std::uint64_t in_page = from & 4095;
     const std::uint32_t product = hash_of_page(from >> 12);
-    const std::uint64_t next = 4096 + line_in_page(product + hash_of_page(1));
+    const std::uint64_t next = line_in_page(product + hash_of_page(1));
+    const auto in_next_page = static_cast<std::int64_t>(in_page + size + 63) - 4096;
     if (line_in_page(product) - in_page < size + 63) [[unlikely]]
       return true;
-    if (next - in_page < size + 63) [[unlikely]]
+    if (static_cast<std::int64_t>(next) < in_next_page) [[unlikely]]
       return true;
     return false;
   }
