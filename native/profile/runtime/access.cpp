@@ -238,7 +238,7 @@ void simulate_pending() {
     list.finish();
     // A signal handler may have appended since the last check.
   } while (nf_pending.done < nf_pending.count);
-  sample_live_sometimes(nf_pending.count - first);
+  sample_live_sometimes(static_cast<std::int32_t>(nf_pending.count - first));
   nf_pending.count = nf_pending.done = nf_pending.owned = 0;
 }
 
@@ -267,6 +267,8 @@ void append_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   const bool owner_may_change =
       owner == site_none && __libc_single_threaded == 0 && runtime.lines.sampled(address);
   if (owner_may_change) owner = nf_owner_at(address);
+  // Before the entry is counted, because a signal handler may simulate the list.
+  if (owner != site_none && nf_pending.owned == place) nf_pending.owned = place + 1;
   nf_append_access(place, address, site, owner, store ? 1 : 0);
   if (owner_may_change && owner == site_none) begin_list();
 }

@@ -81,10 +81,11 @@ extern "C" {
 
 void* malloc(size_t size) noexcept {
   void* block = real.malloc(size);
-  if (size < __atomic_load_n(&runtime.fast_bytes, __ATOMIC_RELAXED)) {
+  if (size < __atomic_load_n(&runtime.fast_bytes, __ATOMIC_RELAXED)) [[likely]] {
     // Reads the block's header, which may not be cached, only if a sampled line is near.
     const std::uint64_t begin = reinterpret_cast<std::uint64_t>(block) - 8;
-    if (!sim::SampledLines::any_in_at_usual_rate(begin, size + max_slack)) return block;
+    if (!sim::SampledLines::any_in_at_usual_rate(begin, size + max_slack)) [[likely]]
+      return block;
   }
   return report_allocation(block, NEARFAR_THIS_CALL);
 }
@@ -102,13 +103,14 @@ void* calloc(size_t count, size_t size) noexcept {
 void free(void* block) noexcept {
   if (block != nullptr) {
     const std::uint64_t fast_bytes = __atomic_load_n(&runtime.fast_bytes, __ATOMIC_RELAXED);
-    if (fast_bytes == 0) {
+    if (fast_bytes == 0) [[unlikely]] {
       if (active()) report_any_free(block);
     } else {
-      // The header is at least the size.
+      // The header is at least the size of the block and itself.
       const std::uint64_t head = header_of(block);
       if (head >= fast_bytes ||
-          sim::SampledLines::any_in_at_usual_rate(reinterpret_cast<std::uint64_t>(block), head)) {
+          sim::SampledLines::any_in_at_usual_rate(reinterpret_cast<std::uint64_t>(block), head - 8))
+          [[unlikely]] {
         report_and_free(block, head);
         return;
       }

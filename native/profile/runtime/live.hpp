@@ -19,11 +19,12 @@ inline void update_live_total(std::int64_t total_bytes) {
 void sample_live();
 // Tries to sample at some events only, because reading the clock costs more than counting an
 // access.
-inline constexpr std::uint32_t live_events_per_clock = 256;
-inline void sample_live_sometimes(std::uint32_t events = 1) {
-  const std::uint32_t before = this_thread.events;
-  this_thread.events += events;
-  if (this_thread.events / live_events_per_clock != before / live_events_per_clock) sample_live();
+inline constexpr std::int32_t live_events_per_clock = 256;
+inline void sample_live_sometimes(std::int32_t events = 1) {
+  this_thread.events_left -= events;
+  if (this_thread.events_left > 0) return;
+  this_thread.events_left = live_events_per_clock;
+  sample_live();
 }
 
 // Restarts sampling in the child of a fork.

@@ -28,21 +28,21 @@ struct alignas(64) RecentCall {
 inline constexpr unsigned recent_calls = 64;
 
 template <typename T>  // RecentCall, perhaps const
-T& place_in(T* calls, Call call) {
+T& place_in(T* calls, const Call& call) {
   // Stacks are aligned to 16 bytes and end at round addresses, so low bits are shifted out.
   const std::uint64_t hash = (call.return_address ^ call.frame_end << 20) * 0x9E3779B97F4A7C15ull;
-  static_assert(recent_calls == 1u << (64 - 58));
-  return calls[hash >> 58];
+  static_assert(recent_calls == 64 && sizeof(RecentCall) == 128);
+  return *reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(calls) + (hash >> 51 & 63u << 7));
 }
 
 // The frames up to this one are compared without a loop.
 inline constexpr unsigned usual_depth = 4;
 
-[[gnu::always_inline]] inline bool is_same_call(const RecentCall& recent, Call call) {
+[[gnu::always_inline]] inline bool is_same_call(const RecentCall& recent, const Call& call) {
   if (recent.return_address != call.return_address || recent.frame_end != call.frame_end)
     return false;
-  const auto changed = [&](unsigned i) {
-    const std::uint64_t place = call.frame_end + static_cast<std::int64_t>(recent.above[i]);
+  const auto changed = [&recent, end = call.frame_end](unsigned i) {
+    const std::uint64_t place = end + static_cast<std::int64_t>(recent.above[i]);
     return *reinterpret_cast<const std::uint64_t*>(place) != recent.frames[i];
   };
   // In this order: if an inner frame differs, a shorter stack may end below the next place.

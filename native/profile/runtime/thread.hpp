@@ -14,9 +14,9 @@ struct RecentCall;
 struct Thread {
   // Stack address of the call that is inside the runtime now; 0: none.
   std::uintptr_t inside;
-  std::uint32_t id;  // the kernel's ID; 0 until the thread's first event
-  std::uint32_t events;
-  std::uint32_t tag;  // offset into `strings` of the current tag
+  std::uint32_t id;          // the kernel's ID; 0 until the thread's first event
+  std::int32_t events_left;  // until the next one that may sample live bytes (live.hpp)
+  std::uint32_t tag;         // offset into `strings` of the current tag
   // Whether lines were flushed since the last fence, and the site of the last one.
   std::uint16_t flushed;
   std::uint16_t flushed_site;

@@ -28,9 +28,13 @@ namespace {
 // The rest of a report: the header's line, if it is sampled, and what happens at some events only.
 template <bool of_header>
 [[gnu::noinline]] void* end_allocated(void* block, std::int64_t total_bytes, std::uint16_t site) {
-  update_live_total(total_bytes);
-  if (this_thread.events % live_events_per_clock == 0) sample_live();
-  this_thread.inside = 0;
+  {
+    Guard const guard;
+    if (guard) {
+      update_live_total(total_bytes);
+      sample_live_sometimes();
+    }
+  }
   if (of_header) {
     access_line(reinterpret_cast<std::uint64_t>(block) - header_bytes, in_malloc, true, site);
   }
@@ -45,42 +49,35 @@ template <bool of_header>
 
 // Calls of other functions are in tail position, so that registers need not be saved.
 template <bool is_alone>
-[[gnu::always_inline]] inline void* report_usual(void* block, Call call) {
+[[gnu::always_inline]] inline void* report_usual(void* block, const Call& call) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const RecentCall* const calls = this_thread.whole_calls;
-  if (calls == nullptr || this_thread.inside != 0) return report_any_allocation(block, call);
+  if (calls == nullptr) return report_any_allocation(block, call);
   const std::uint64_t head = header_of(block);
   const std::uint64_t size = usual_size(head);
   // The header of a page's first block is in the page before.
   if (!is_usual_block(address, size, head) || (address & 4095) == 0)
     return report_any_allocation(block, call);
-  this_thread.inside = call.frame_end;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (nf_pending.owned < nf_pending.count) return reported_after_owners(block, call);
   const RecentCall& recent = place_in(calls, call);
-  if (nf_pending.owned != nf_pending.count) {
-    this_thread.inside = 0;
-    return reported_after_owners(block, call);
-  }
-  if (!is_same_call(recent, call)) {
-    this_thread.inside = 0;
-    return report_any_allocation(block, call);
-  }
+  // Read first: a signal handler may replace the entry after the comparison.
+  const std::uint64_t tags = recent.tags;
+  SiteRecord* const record = recent.record;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!is_same_call(recent, call)) return report_any_allocation(block, call);
   const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
   const Weight weight = weight_of(cover);
   const auto bytes = static_cast<std::int64_t>(weight.bytes);
-  runtime.shadow.tag(cover, recent.tags, is_alone);
-  SiteRecord& record = *recent.record;
-  add(record.allocations, weight.allocations, is_alone);
-  add(record.allocated_bytes, weight.bytes, is_alone);
-  const std::int64_t live = add(record.live_bytes, bytes, is_alone);
-  if (live > record.peak_bytes) record.peak_bytes = live;
+  runtime.shadow.tag(cover, tags, is_alone);
+  add(record->allocations, weight.allocations, is_alone);
+  add(record->allocated_bytes, weight.bytes, is_alone);
+  const std::int64_t live = add(record->live_bytes, bytes, is_alone);
+  if (live > record->peak_bytes) record->peak_bytes = live;
   const std::int64_t total = add(runtime.header->live_bytes, bytes, is_alone);
-  const std::uint32_t events = ++this_thread.events;
   if (static_cast<std::uint64_t>(cover.from_line - 8) < 64) [[unlikely]]
-    return end_allocated<true>(block, total, recent.site());
-  if (total > runtime.header->peak_bytes || events % live_events_per_clock == 0) [[unlikely]]
-    return end_allocated<false>(block, total, recent.site());
-  this_thread.inside = 0;
+    return end_allocated<true>(block, total, static_cast<std::uint16_t>(tags));
+  if (total > runtime.header->peak_bytes || --this_thread.events_left <= 0) [[unlikely]]
+    return end_allocated<false>(block, total, site_none);
   return block;
 }
 
@@ -94,28 +91,22 @@ template <bool is_alone>
 }
 
 template <bool is_alone>
-[[gnu::always_inline]] inline void free_usual(void* block, std::uint64_t head,
-                                              std::uint64_t frame_end) {
+[[gnu::always_inline]] inline void free_usual(void* block, std::uint64_t head) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t size = usual_size(head);
-  if (!is_usual_block(address, size, head) || this_thread.inside != 0) return free_any(block);
+  if (!is_usual_block(address, size, head)) return free_any(block);
   const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
   const std::uint16_t site = runtime.shadow.first_tag(cover);
   if (site < first_free_site) return free_any(block);
-  this_thread.inside = frame_end;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
   // Without sampled bytes, the site may be another block's: nothing is subtracted from it.
   const auto freed = -static_cast<std::int64_t>(weight_of(cover).bytes);
   add(runtime.sites[site].live_bytes, freed, is_alone);
   add(runtime.header->live_bytes, freed, is_alone);
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  this_thread.inside = 0;
   real.free(block);
 }
 
-[[gnu::noinline]] void free_beside_threads(void* block, std::uint64_t head,
-                                           std::uint64_t frame_end) {
-  free_usual<false>(block, head, frame_end);
+[[gnu::noinline]] void free_beside_threads(void* block, std::uint64_t head) {
+  free_usual<false>(block, head);
 }
 
 }  // namespace
@@ -126,11 +117,10 @@ void* reported(void* block, Call call) {
 }
 
 void report_and_free(void* block, std::uint64_t head) {
-  const auto frame_end = reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa());
   if (alone()) {
-    free_usual<true>(block, head, frame_end);
+    free_usual<true>(block, head);
   } else {
-    free_beside_threads(block, head, frame_end);
+    free_beside_threads(block, head);
   }
 }
 

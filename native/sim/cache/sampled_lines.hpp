@@ -61,8 +61,13 @@ class SampledLines {
     const std::uint64_t from = begin - 63;
     const std::uint64_t in_page = from & 4095;
     const std::uint32_t product = hash_of_page(from >> 12);
-    const std::uint64_t next = 4096 + line_in_page(product + hash_of_page(1));
-    return line_in_page(product) - in_page < size + 63 || next - in_page < size + 63;
+    const std::uint64_t next = line_in_page(product + hash_of_page(1));
+    const auto in_next_page = static_cast<std::int64_t>(in_page + size + 63) - 4096;
+    if (line_in_page(product) - in_page < size + 63) [[unlikely]]
+      return true;
+    if (static_cast<std::int64_t>(next) < in_next_page) [[unlikely]]
+      return true;
+    return false;
   }
   [[gnu::noinline]] bool any_in_at_any_rate(std::uint64_t begin, std::uint64_t size) const {
     const std::uint64_t pages = ((begin + size - 1) >> 12) - (begin >> 12);
@@ -135,7 +140,8 @@ class SampledLines {
   }
   // Returns the line's distance from the page's first byte.
   [[gnu::always_inline]] static std::uint64_t line_in_page(std::uint32_t hash) {
-    return hash >> (32 - usual_rate_log2) << 6;
+    // A shift and a mask: processors shift in fewer of their units, which also branch.
+    return hash >> (26 - usual_rate_log2) & 63u << 6;
   }
   unsigned rate_log2_ = 6;
   unsigned inner_ = 6;

@@ -158,7 +158,7 @@ def test_calls_after_a_jump_out_of_malloc_on_an_alternate_stack_are_counted(
 def test_a_jump_within_a_handler_does_not_leave_the_interrupted_malloc(
     build: Build, run: Run, place: str
 ) -> None:
-    result = run(build("left_calls.c"), "5000", place, "stay")
+    result = run(build("left_calls.c"), "20000", place, "stay")
     assert result.code == 0
     turns, interrupted = map(int, result.output.split())
     assert interrupted > turns / 4
@@ -166,3 +166,12 @@ def test_a_jump_within_a_handler_does_not_leave_the_interrupted_malloc(
         assert _allocations_in(result, name) == turns
     # Only those between the calls inside the run time.
     assert _allocations_in(result, "in_handler") < interrupted
+
+
+def test_calls_of_a_handler_in_the_short_way_of_a_block_are_counted(build: Build, run: Run) -> None:
+    result = run(build("left_calls.c"), "5000", "above", "stay")
+    assert result.code == 0
+    turns, interrupted = map(int, result.output.split())
+    assert interrupted > turns / 4
+    # The others interrupted a sample of the live bytes.
+    assert _allocations_in(result, "in_handler") > interrupted * 0.9
