@@ -6,6 +6,7 @@ run in turns; CPU time is the program's own, without the verb's.
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import statistics
@@ -193,14 +194,27 @@ def _sqlite(program: Real) -> Measured:
     return _child([str(program.plain), *program.arguments])
 
 
+_STARTER = """
+import json, os, sys
+command, environment = json.load(sys.stdin)
+nothing = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+process = os.posix_spawn(command[0], command, environment, file_actions=nothing)
+_, status, used = os.wait4(process, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+"""Runs a program: its peak memory is at least that of the process which starts it."""
+
+
 def _child(command: list[str]) -> Measured:
     def measured(environment: Mapping[str, str]) -> tuple[float, float]:
-        process = subprocess.Popen(command, env=dict(environment), stdout=subprocess.DEVNULL)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            raise RuntimeError(f"{command[0]} ended with {process.returncode}")
-        return _cpu_s(used), used.ru_maxrss * 1024.0
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _STARTER], stdout=subprocess.PIPE, text=True,
+            input=json.dumps([command, dict(environment)]), check=True,
+        )  # fmt: skip
+        status, cpu_s, peak_kib = map(float, done.stdout.split())
+        if status != 0:
+            raise RuntimeError(f"{command[0]} ended with {status:.0f}")
+        return cpu_s, peak_kib * 1024.0
 
     return measured
 

@@ -5,6 +5,7 @@
 // redirects the calls. They have the signatures and layouts of jemalloc 5.3.
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "profile/runtime/stack_walk.hpp"
 #include "run/arenas.hpp"
@@ -29,6 +30,9 @@ constexpr std::size_t always_recorded = NF_RUN_CHOSEN_BYTES;
 // Whether this thread records a block, or asks about one: blocks that are needed for that are not
 // recorded.
 __thread bool records __attribute__((tls_model("initial-exec")));
+
+// Whether this thread's next block with an alignment is a sampled one.
+__thread bool samples __attribute__((tls_model("initial-exec")));
 
 bool is_in_this_library(std::uint64_t address) {
   return address - reinterpret_cast<std::uint64_t>(__ehdr_start) <
@@ -74,6 +78,36 @@ void record_large(const void* block, std::size_t size, Call call) {
 
 bool is_recorded(const void* block) {
   return (shadow[page_of(block)] >> start_shift & ~chosen_bit) == start_of(block);
+}
+
+// jemalloc gives each sampled small block an extent of its own, and merges it at its free with all
+// free neighbours. Slabs are not made from the large extents that result (its option
+// lg_extent_max_active_fit), so a heap would grow beside free memory whose pages are present. These
+// extents are kept for later samples instead: at most as many as there were at one time, one per
+// 512 KiB of small blocks. A thread that finds the list in use does without it, so that no thread
+// waits and the child of a fork finds no lock.
+constexpr std::size_t lone_bytes = 4 * page_bytes;
+struct LoneExtent {
+  LoneExtent* next;
+};
+LoneExtent* kept_extents;
+bool kept_in_use;
+
+bool keep_extent(void* begin) {
+  if (__atomic_exchange_n(&kept_in_use, true, __ATOMIC_ACQUIRE)) return false;
+  auto* extent = static_cast<LoneExtent*>(begin);
+  extent->next = kept_extents;
+  kept_extents = extent;
+  __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE);
+  return true;
+}
+
+void* kept_extent() {
+  if (__atomic_exchange_n(&kept_in_use, true, __ATOMIC_ACQUIRE)) return nullptr;
+  LoneExtent* const extent = kept_extents;
+  if (extent != nullptr) kept_extents = extent->next;
+  __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE);
+  return extent;
 }
 
 void forget(void* block) {
@@ -146,6 +180,9 @@ const char* je_malloc_conf_2_conf_harder =
 static_assert(NF_RUN_CHOSEN_BYTES == 1u << 19);
 
 void* je_arena_malloc_hard(void* thread, void* arena, std::size_t size, unsigned index, bool zero);
+void* je_arena_palloc(void* thread, void* arena, std::size_t size, std::size_t alignment, bool zero,
+                      void* cache);
+void je_arena_prof_promote(void* thread, const void* block, std::size_t size);
 void je_arena_dalloc_promoted(void* thread, void* block, void* cache, bool slow);
 void* je_rtree_leaf_elm_lookup_hard(void* thread, void* tree, void* cache, std::uintptr_t key,
                                     bool dependent, bool init_missing);
@@ -155,7 +192,10 @@ void je_prof_unwind_init() {}
 
 std::uintptr_t nf_prof_tctx_create(void*) {
   if (records) return not_sampled;
-  if (active) return sampled;
+  if (active) {
+    samples = true;
+    return sampled;
+  }
   // Libraries allocate in constructors that run before this library's. jemalloc always chooses the
   // first block of a process, so that block represents no others.
   wake();
@@ -175,6 +215,19 @@ void* nf_arena_malloc_hard(void* thread, void* arena, std::size_t size, unsigned
   return block;
 }
 
+// Serves blocks with an alignment, which sampled blocks have.
+void* nf_arena_palloc(void* thread, void* arena, std::size_t size, std::size_t alignment, bool zero,
+                      void* cache) {
+  const bool is_sample = samples;
+  samples = false;
+  if (is_sample && size == lone_bytes && alignment == page_bytes && arena == nullptr) {
+    if (void* extent = kept_extent(); extent != nullptr) {
+      return zero ? memset(extent, 0, size) : extent;
+    }
+  }
+  return je_arena_palloc(thread, arena, size, alignment, zero, cache);
+}
+
 // Called before each free and realloc of a block with pages of its own.
 void nf_large_prof_info_get(void*, const Extent* extent, Sample* sample, bool) {
   sample->context = not_sampled;
@@ -192,11 +245,13 @@ void* nf_rtree_leaf_elm_lookup_hard(void* thread, void* tree, void* cache, std::
   return je_rtree_leaf_elm_lookup_hard(thread, tree, cache, key, dependent, init_missing);
 }
 void nf_arena_dalloc_promoted(void* thread, void* block, void* cache, bool slow) {
-  if (is_ours(block)) {
-    je_arena_dalloc_promoted(thread, block, cache, slow);
-  } else {
+  if (!is_ours(block)) {
     foreign_free(block);
+    return;
   }
+  // Gives the block the size of its extent again.
+  je_arena_prof_promote(thread, block, lone_bytes);
+  if (!keep_extent(block)) je_arena_dalloc_promoted(thread, block, cache, slow);
 }
 }
 #pragma GCC visibility pop

@@ -122,6 +122,15 @@ def test_an_all_near_plan_recognises_callers_with_frames_of_varying_size(
     assert 7 << 20 <= large.recognised_bytes <= 10 << 20, large
 
 
+def test_samples_of_an_all_near_plan_do_not_enlarge_a_heap(tmp_path: Path) -> None:
+    """Their pages serve later samples; jemalloc would merge them with the slabs around them."""
+    compiled("cc", "-O1", "-fno-builtin", str(PROGRAMS / "trees.c"), "-o", str(tmp_path / "trees"))
+    save(plan([placement(0, "build", "near")]), tmp_path / "plan.json")
+    done = run_verb(tmp_path, "--force", "--", str(tmp_path / "trees"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert load(tmp_path / "record.json", RunRecord).objects[0].recognised_bytes > 1 << 20
+
+
 LARGE = """#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
