@@ -167,12 +167,12 @@ def _row(pages: SharedPages, kernel: str, tests: Sequence[str], cpus: tuple[int,
     fastest = min(tests, key=lambda test: statistics.median(tried[tests.index(test) :: len(tests)]))
     pairs = alternate_with(our_run, [runs[fastest]], PAIRS)
     ratios = pairs.ratios()
-    ratio = statistics.median(ratios)
+    ratio, peers = statistics.median(ratios), pairs.peer_gb_per_s()
     threads = f"{len(cpus)} thread{'s' if len(cpus) > 1 else ''}"
     row = make_row(
         f"bandwidth of {kernel}, {threads}: {upper_quartile(pairs.ours):.2f} GB/s, likwid-bench "
-        f"{upper_quartile(pairs.peer_gb_per_s()):.2f}; ratio {ratio:.3f} "
-        f"({min(ratios):.2f} to {max(ratios):.2f})",
+        f"{upper_quartile(peers):.2f}; ratio {ratio:.3f} ({min(ratios):.2f} to {max(ratios):.2f}); "
+        f"likwid-bench's fastest run over its slowest {max(peers) / min(peers):.2f}",
         100 * abs(ratio - 1),
         "% off",
         bar=3,
