@@ -43,7 +43,7 @@ PAIRS = 5
 """Runs of the fastest. Their smallest and largest ratio are the median's interval of 94 %."""
 
 MIN_REGION_BYTES = 256_000_000
-"""Least size of all arrays together: seven times a last-level cache of 32 MiB. They are more than
+"""Least size of all arrays together: seven times a last-level cache of 32 MiB. They are at least
 twice the last level, because what stays in it depends on how a kernel walks."""
 
 PLACED = "nearfar: placed all arrays"
@@ -97,7 +97,7 @@ def rows() -> Iterator[Row]:
     listed = subprocess.run(["likwid-bench", "-a"], capture_output=True, text=True, check=True)
     known = {line.split(" ", 1)[0] for line in listed.stdout.splitlines()}
     machine = detect()
-    cpus, region_bytes = machine.cpus, max(MIN_REGION_BYTES, 2 * machine.llc_bytes)
+    cpus, region_bytes = machine.cpus, max(MIN_REGION_BYTES, 2 * machine.total_llc_bytes)
     with tempfile.TemporaryDirectory() as folder:
         pages = SharedPages(Path(folder), region_bytes)
         for threads, kernels in ((1, TESTS), (2, TWO_THREADS)):

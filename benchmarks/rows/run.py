@@ -202,7 +202,7 @@ process = os.posix_spawn(command[0], command, environment, file_actions=nothing)
 _, status, used = os.wait4(process, 0)
 print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss)
 """
-"""Runs a program: its peak memory is at least that of the process which starts it."""
+"""Starts the program from a small process: a program's peak memory begins with its starter's."""
 
 
 def _child(command: list[str]) -> Measured:

@@ -1,9 +1,10 @@
 // Blocks under a plan that keeps everything near. malloc, calloc and free are jemalloc's own
 // functions: nothing is placed, and jemalloc's heap profiler chooses the blocks that the record
 // counts. It gives each of them pages of its own, so that the short code of free does not serve it.
-// The functions below replace those by which jemalloc's API calls its profiler; CMakeLists.txt
-// redirects the calls. They have the signatures and layouts of jemalloc 5.3.
+// The functions below replace those by which jemalloc calls its profiler and allocates the chosen
+// blocks; CMakeLists.txt redirects the calls. They have the signatures and layouts of jemalloc 5.3.
 #include <errno.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,7 +32,9 @@ constexpr std::size_t always_recorded = NF_RUN_CHOSEN_BYTES;
 // recorded.
 __thread bool records __attribute__((tls_model("initial-exec")));
 
-// Whether this thread's next block with an alignment is a sampled one.
+// Set when jemalloc has chosen a block of this thread, which it then allocates as one of pages of its
+// own. It may stay set after a realloc in place: then a block that was not chosen, of the same size
+// and alignment, gets a kept extent, which does no harm.
 __thread bool samples __attribute__((tls_model("initial-exec")));
 
 bool is_in_this_library(std::uint64_t address) {
@@ -80,32 +83,38 @@ bool is_recorded(const void* block) {
   return (shadow[page_of(block)] >> start_shift & ~chosen_bit) == start_of(block);
 }
 
-// jemalloc gives each sampled small block an extent of its own, and merges it at its free with all
-// free neighbours. Slabs are not made from the large extents that result (its option
-// lg_extent_max_active_fit), so a heap would grow beside free memory whose pages are present. These
-// extents are kept for later samples instead: at most as many as there were at one time, one per
-// 512 KiB of small blocks. A thread that finds the list in use does without it, so that no thread
-// waits and the child of a fork finds no lock.
+// jemalloc gives each sampled small block an extent of its own. Some time after the block's free it
+// merges the extent with all free neighbours. Slabs are not made from the large extents that result
+// (its option lg_extent_max_active_fit), so a heap would grow beside free memory whose pages are
+// present. These extents are kept for later samples instead. A thread that finds the list in use
+// does without it, so that no thread waits.
 constexpr std::size_t lone_bytes = 4 * page_bytes;
-struct LoneExtent {
-  LoneExtent* next;
-};
-LoneExtent* kept_extents;
+// Samples of 512 MiB of small blocks. Further extents are given back.
+constexpr std::uint32_t max_kept = 1024;
+void* kept_extents[max_kept];
+std::uint32_t kept_count;
 bool kept_in_use;
 
 bool keep_extent(void* begin) {
   if (__atomic_exchange_n(&kept_in_use, true, __ATOMIC_ACQUIRE)) return false;
-  auto* extent = static_cast<LoneExtent*>(begin);
-  extent->next = kept_extents;
-  kept_extents = extent;
+  const std::uint32_t count = __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
+  if (count < max_kept) {
+    kept_extents[count] = begin;
+    // After the entry: a fork may be in between.
+    __atomic_store_n(&kept_count, count + 1, __ATOMIC_RELEASE);
+  }
   __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE);
-  return true;
+  return count < max_kept;
 }
 
 void* kept_extent() {
   if (__atomic_exchange_n(&kept_in_use, true, __ATOMIC_ACQUIRE)) return nullptr;
-  LoneExtent* const extent = kept_extents;
-  if (extent != nullptr) kept_extents = extent->next;
+  const std::uint32_t count = __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
+  void* extent = nullptr;
+  if (count != 0) {
+    extent = kept_extents[count - 1];
+    __atomic_store_n(&kept_count, count - 1, __ATOMIC_RELEASE);
+  }
   __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE);
   return extent;
 }
@@ -117,6 +126,11 @@ void forget(void* block) {
   forget_block(block, size);
   errno = error;
 }
+
+// Another thread may have been using the list when the process was forked.
+void release_list_in_child() { __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE); }
+
+[[gnu::constructor]] void watch_forks() { pthread_atfork(nullptr, nullptr, release_list_in_child); }
 
 }  // namespace
 

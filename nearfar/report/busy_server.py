@@ -1,12 +1,15 @@
-"""Slowdown where other programs take most of the last-level cache.
+"""Slowdown if other programs take most of the cache.
 
 A program whose data fit the last-level cache of an idle machine hardly notices far memory. On a
-server whose cores are all busy, a core gets about 2 MiB of that cache, and the same data miss.
+server whose cores are all busy, each core gets about 2 MiB of that cache, and the same data miss.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
@@ -15,12 +18,14 @@ from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile
 from nearfar.documents.prediction import HostRule
 from nearfar.options.predict import PredictOptions
 from nearfar.predict.api import predict
-from nearfar.report.limited_data import BusyServer
+from nearfar.predict.other_machine import with_cache
+from nearfar.report.data import BusyServer
 from nearfar.report.prepare import is_part
 
 CORE_SHARE_BYTES = 2 << 20
-"""A core's share of the last-level cache where all cores are busy: server processors have 1.4 to
-5 MiB a core."""
+"""A busy core's share of the last-level cache: 1.4 MiB on a Xeon Platinum 8280, 1.9 on a 8480+, 2
+on an EPYC 9754, 4 on a 9654, 5 MiB on a Xeon Platinum 8592+ (size by cores in the vendors' data
+sheets)."""
 MIN_DIFFERENCE = 0.02
 """Smallest change of a slowdown that is reported; near time varies by as much."""
 
@@ -32,34 +37,55 @@ def busy_server(
     prediction: Prediction,
     host: HostRule,
 ) -> BusyServer | None:
-    """Return the slowdowns with a busy server's share of the cache, near time predicted for it too.
+    """Return the slowdowns with that little cache, near time predicted for it too.
 
-    None if they are within the intervals of `prediction`, if the profile's cache is not larger than
-    that share, or if the profile has no miss curves.
+    None if no memory's slowdown is then above its interval in `prediction`; if the profile has no
+    miss curves, a cache that is not larger, or one that the user chose; if only a part of the
+    program was observed, whose intervals allow for the rest.
     """
     threads = max(1, round(_busy_threads(profile)))
-    cache_bytes = threads * CORE_SHARE_BYTES
-    if cache_bytes >= profile.cache.size_bytes or profile.uncounted_share >= 1.0:
+    private_bytes = 0 if profile.core is None else profile.core.private_bytes
+    cache_bytes = threads * (CORE_SHARE_BYTES + private_bytes)
+    chosen = profile.cache.origin.startswith("--llc")
+    if cache_bytes >= profile.cache.size_bytes or chosen or is_part(profile):
         return None
     try:
-        shared = predict(
-            PredictOptions(
-                profile=profile, near=near, here=near, far=fars, host=host,
-                llc=f"{cache_bytes}B", max_objects=0,
-            )
-        )  # fmt: skip
-    except NearfarError:  # the profile has no miss curves, or none for this size
+        with_cache(profile, cache_bytes)
+    except NearfarError:  # miss curves are missing, or do not reach to this size
         return None
+    # Bursts belong to one cache, and the model may differ without them: both predictions have none.
+    options = PredictOptions(
+        profile=msgspec.structs.replace(profile, bursts=None), near=near, here=near, far=fars,
+        host=host, max_objects=0,
+    )  # fmt: skip
     alone = {device.far: device.total.slowdown for device in prediction.devices}
-    slowdowns = {device.far: device.total.slowdown for device in shared.devices}
-    if not any(_differs(slowdown, alone[name]) for name, slowdown in slowdowns.items()):
+    alike = _slowdowns(options)
+    shared = _slowdowns(replace(options, llc=f"{cache_bytes}B"))
+    risen = [
+        name
+        for name, slowdown in shared.items()
+        if slowdown.value > max(1.0, alone[name].high, alike[name].value + MIN_DIFFERENCE)
+    ]
+    if not risen:
         return None
-    slower = [slowdown for slowdown in slowdowns.values() if slowdown.value > 1.0]
+    worst = max(risen, key=lambda name: shared[name].value)
+    title = next(device.title for device in prediction.devices if device.far == worst)
+    slowdown = shared[worst]
     return BusyServer(
         cache_bytes=cache_bytes,
-        slowdowns=slowdowns,
-        sentence=_sentence(profile, threads, cache_bytes, slower),
+        slowdowns=shared,
+        sentence=(
+            f"If other programs leave it about {format_bytes(cache_bytes)} of cache instead of "
+            f"{format_bytes(profile.cache.size_bytes)}, it takes {slowdown.value:.2f} times "
+            f"({slowdown.low:.2f}-{slowdown.high:.2f}) the CPU time that it then takes with all "
+            f"data near, on {title}."
+        ),
     )
+
+
+def _slowdowns(options: PredictOptions) -> dict[str, Estimate]:
+    """Return the slowdown of the whole run by far memory."""
+    return {device.far: device.total.slowdown for device in predict(options).devices}
 
 
 def _busy_threads(profile: WorkloadProfile) -> float:
@@ -67,24 +93,3 @@ def _busy_threads(profile: WorkloadProfile) -> float:
     wall_ns = sum(phase.near_wall_time_ns for phase in profile.phases)
     cpu_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
     return cpu_ns / wall_ns if wall_ns > 0 else 1.0
-
-
-def _differs(shared: Estimate, alone: Estimate) -> bool:
-    least = max(1.0, alone.high, alone.value + MIN_DIFFERENCE)
-    return shared.value > least
-
-
-def _sentence(
-    profile: WorkloadProfile, threads: int, cache_bytes: int, slower: Sequence[Estimate]
-) -> str:
-    subject = "its observed part" if is_part(profile) else "it"
-    cores = "one core gets" if threads == 1 else f"{threads} cores get"
-    values = [slowdown.value for slowdown in slower]
-    first, last = f"{min(values):.2f}", f"{max(values):.2f}"
-    span = first if first == last else f"{first} to {last}"
-    low, high = min(each.low for each in slower), max(each.high for each in slower)
-    return (
-        f"On a busy server, where {cores} {format_bytes(cache_bytes)} of the last-level cache "
-        f"instead of {format_bytes(profile.cache.size_bytes)}, {subject} takes {span} times "
-        f"({low:.2f}-{high:.2f})."
-    )

@@ -20,7 +20,7 @@ from nearfar.documents.prediction import ModelTime, TimeBreakdown
 from nearfar.documents.profiled_run import CacheModel, Program, Sampling
 from nearfar.documents.workload import Frame
 from nearfar.report.inside_data import ObjectRanges, PlacedRanges
-from nearfar.report.limited_data import BusyServer, PagedFacts
+from nearfar.report.paged_data import PagedFacts
 
 Triple = tuple[float, float, float]
 """Value, low and high end of its 90 % interval: an `Estimate` where there are thousands."""
@@ -345,6 +345,16 @@ class Method(Data, kw_only=True):
     """Causes of the difference from another prediction (A), if one was given."""
 
 
+class BusyServer(Data, kw_only=True):
+    """Slowdowns if other programs take most of the cache (`nearfar/report/busy_server.py`)."""
+
+    cache_bytes: int
+    """Cache that is left: each busy thread's private one, and its share of the last level."""
+    slowdowns: dict[str, Estimate]
+    """By far memory, divided by the time with all data near and as little cache."""
+    sentence: str
+
+
 class ReportData(Data, kw_only=True):
     """Everything on the page."""
 
@@ -374,4 +384,4 @@ class ReportData(Data, kw_only=True):
     paged: list[PagedFacts] = []
     fields: list[MemoryFields] = []
     busy_server: BusyServer | None = None
-    """None: the cache's share hardly changes the answer, or the change is not known."""
+    """None: less cache hardly changes the answer for the whole run, or the change is not known."""

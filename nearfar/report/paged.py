@@ -10,7 +10,7 @@ from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile, RunRecord, WorkloadProfile
 from nearfar.predict.paged_device import paged_device
 from nearfar.predict.paged_table import axis_sentence
-from nearfar.report.limited_data import PagedFacts, PagedMeasured
+from nearfar.report.paged_data import PagedFacts, PagedMeasured
 
 BUDGETS = ("90%", "75%", "60%", "50%", "40%", "25%")
 

@@ -140,7 +140,7 @@ class SampledLines {
   }
   // Returns the line's distance from the page's first byte.
   [[gnu::always_inline]] static std::uint64_t line_in_page(std::uint32_t hash) {
-    // A shift and a mask: processors shift in fewer of their units, which also branch.
+    // A shift and a mask run on more execution units than two shifts.
     return hash >> (26 - usual_rate_log2) & 63u << 6;
   }
   unsigned rate_log2_ = 6;

@@ -1,4 +1,4 @@
-"""Data of the answers for less near memory, and for less cache."""
+"""Data of the table of memories that are moved in pages."""
 
 from __future__ import annotations
 
@@ -29,12 +29,3 @@ class PagedFacts(msgspec.Struct, kw_only=True):
     sentence: str
     axis: PagedAxis
     measured: list[PagedMeasured] = []
-
-
-class BusyServer(msgspec.Struct, kw_only=True):
-    """Slowdowns where other programs take most of the last-level cache (`busy_server`)."""
-
-    cache_bytes: int
-    slowdowns: dict[str, Estimate]
-    """By far memory."""
-    sentence: str
