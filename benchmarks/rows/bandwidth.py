@@ -51,7 +51,7 @@ PLACED = "nearfar: placed all arrays"
 
 RUN_S = 0.05
 LIKWID_BYTES = 10**9
-"""What likwid-bench walks over in one run, about as long on a core with 20 GB/s."""
+"""Bytes that likwid-bench walks over in one run, about as long on a core with 20 GB/s."""
 
 STAGGER_BYTES = 17 * (4096 + 64)
 """How far our arrays are from equal parts of the memory (native/measure/orders.hpp)."""

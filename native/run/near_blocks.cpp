@@ -32,9 +32,9 @@ constexpr std::size_t always_recorded = NF_RUN_CHOSEN_BYTES;
 // recorded.
 __thread bool records __attribute__((tls_model("initial-exec")));
 
-// Set when jemalloc has chosen a block of this thread, which it then allocates as one of pages of its
-// own. It may stay set after a realloc in place: then a block that was not chosen, of the same size
-// and alignment, gets a kept extent, which does no harm.
+// Set when jemalloc has chosen a block of this thread, which it then allocates as one of pages of
+// its own. It may stay set after a realloc in place: then a block that was not chosen, of the same
+// size and alignment, gets a kept extent, which does no harm.
 __thread bool samples __attribute__((tls_model("initial-exec")));
 
 bool is_in_this_library(std::uint64_t address) {

@@ -1,8 +1,8 @@
 // Reports of the hooks' heap blocks, in a short way if possible: for blocks in at most two pages,
 // at the usual rate, with glibc's headers, of a thread's recent call. The short way needs no Guard:
-// a signal handler that interrupts it may report blocks itself, or jump away. If the handler's block
-// shares a sampled line with the interrupted one, its tags may be lost. The first two functions are
-// not inlined, so that the hooks need few registers.
+// a signal handler that interrupts it may report blocks itself, or jump away. If the handler's
+// block shares a sampled line with the interrupted one, its tags may be lost. The first two
+// functions are not inlined, so that the hooks need few registers.
 #pragma once
 
 #include <cstdint>
