@@ -23,7 +23,7 @@ from nearfar.crash.scratch import copy_sparse, scratch
 from nearfar.crash.trace import EventKind
 from nearfar.native_files import include_folder
 
-SECONDS = 95
+SECONDS = 70
 
 FOLDER = Path(__file__).parent
 COMMAND = "make benchmarks ONLY=crash"

@@ -13,7 +13,7 @@ from nearfar.documents import Emulation, load
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.probes import TOLERANCE, worst
 
-SECONDS = 260
+SECONDS = 336
 
 TARGETS = (
     "optane-100-1dimm",

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import Row, make_row, wall_seconds
 from benchmarks.fleet_profiles import write_profiles
 
-SECONDS = 40
+SECONDS = 30
 
 PROFILES = 100_000
 POLL_S = 0.5

@@ -23,7 +23,7 @@ from nearfar.documents.workload import ObjectTraffic, Phase, Traffic
 from nearfar.profile.traffic import add_traffic
 from nearfar.validate import kernel
 
-SECONDS = 120
+SECONDS = 100
 COMPUTES = True
 
 PROGRAMS = {"chase": ("262144", "1"), "join": ("131072",), "unordered_map": ("262144", "1")}

@@ -21,7 +21,7 @@ from nearfar_studies.intset_runs import (
     sets,
 )
 
-SECONDS = 25
+SECONDS = 15
 
 PLAN = SetPlan(sizes=(256,), repeats=10, seconds=0.1)
 """The original benchmark's first size, with the published number of runs."""

@@ -21,7 +21,7 @@ from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 
-SECONDS = 45
+SECONDS = 35
 
 PAIRS = 7
 SAMPLES = 21

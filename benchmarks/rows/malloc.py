@@ -14,7 +14,7 @@ from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar.native_files import native_file, native_folder
 from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
-SECONDS = 15
+SECONDS = 8
 
 HERE = Path(__file__).parent
 REPETITIONS = 9

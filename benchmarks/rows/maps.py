@@ -25,7 +25,7 @@ from benchmarks.map_runs import (
 )
 from nearfar.base.errors import NearfarError
 
-SECONDS = 90
+SECONDS = 100
 
 N = 50_000
 REPETITIONS = 5

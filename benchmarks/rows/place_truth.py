@@ -32,7 +32,7 @@ from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase, Traf
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem
 
-SECONDS = 45
+SECONDS = 40
 COMPUTES = True
 
 COMMAND = "make benchmarks ONLY=place_truth"

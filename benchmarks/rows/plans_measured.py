@@ -31,7 +31,9 @@ from nearfar_studies.applications import (
     profile,
 )
 
-SECONDS = 90
+SECONDS = 140
+LONG = True
+"""It seldom has enough pairs to judge."""
 
 COMMAND = "make benchmarks ONLY=plans_measured"
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")

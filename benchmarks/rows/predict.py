@@ -22,7 +22,7 @@ from nearfar.place.problem import problem_of
 from nearfar.predict.derive import near_memory
 from nearfar.predict.phases import phases_of
 
-SECONDS = 20
+SECONDS = 10
 
 OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
 REPETITIONS = 3

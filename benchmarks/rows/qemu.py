@@ -25,7 +25,7 @@ from nearfar.native_files import include_folder
 from nearfar.profile.compiler.toolchain import find_toolchain
 from nearfar.profile.sources import qemu_user
 
-SECONDS = 90
+SECONDS = 50
 COMPUTES = True
 
 KERNEL_S = re.compile(r"kernel_cpu_s (\S+)")

@@ -14,7 +14,7 @@ from nearfar.api import report
 from nearfar.devices.library import load_device
 from nearfar.report.render import render
 
-SECONDS = 30
+SECONDS = 20
 
 OBJECTS = 10_000
 FAR = "optane-100-6dimm"

@@ -33,7 +33,7 @@ from nearfar.run.launch import run_environment
 from nearfar.run.local_memories import resolve_memories
 from nearfar.run.targets import make_targets
 
-SECONDS = 210
+SECONDS = 390
 
 REPETITIONS = 7
 """Pairs of neighbours in time."""

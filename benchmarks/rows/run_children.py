@@ -15,7 +15,7 @@ from nearfar.run.launch import run_environment
 from nearfar.run.local_memories import resolve_memories
 from nearfar.run.targets import make_targets
 
-SECONDS = 30
+SECONDS = 25
 CHILDREN = 200
 REPETITIONS = 5
 MAX_ADDED_MS = 2.0

@@ -38,7 +38,7 @@ from nearfar.sim.parameters import (
     WriteQueue,
 )
 
-SECONDS = 45
+SECONDS = 30
 
 HERE = Path(__file__).parent
 PUBLISHED = HERE.parents[2] / "shared" / "reference" / "devices"

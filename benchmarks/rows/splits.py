@@ -27,7 +27,7 @@ from nearfar.place.type_use import type_uses
 from nearfar.predict.derive import near_memory
 from nearfar.predict.host import DEFAULT_HOST
 
-SECONDS = 85
+SECONDS = 75
 
 NEARFAR = (sys.executable, "-m", "nearfar")
 SOURCES = Path(__file__).parents[2] / "examples/splits"

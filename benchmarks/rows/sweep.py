@@ -16,7 +16,7 @@ from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.options.simulate import SimulateOptions
 from nearfar.sim.simulate import simulate_pattern
 
-SECONDS = 100
+SECONDS = 75
 
 POINTS = 80
 LINES = 4_000_000

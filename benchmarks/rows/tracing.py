@@ -28,7 +28,7 @@ from benchmarks.kernel_runs import (
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import write_atomically
 
-SECONDS = 240
+SECONDS = 220
 
 REPETITIONS = 5
 """Pairs of neighbours in time; the median of their ratios moves by about 3 % between runs."""

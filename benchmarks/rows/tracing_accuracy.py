@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import Row, make_row
 from benchmarks.kernel_runs import build
 
-SECONDS = 70
+SECONDS = 40
 COMPUTES = True
 
 CACHE = "1MiB"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
 
-SECONDS = 180
+SECONDS = 125
 
 DEMO = Path("examples/demo")
 SESSIONS = {2_000_000: 3, 200_000: 5}

@@ -30,7 +30,7 @@ from benchmarks.tried_programs import LIST, ListedProgram, build, input_path, pr
 from nearfar.base.errors import ExitCode
 from nearfar.options.try_program import SIX_MEMORIES
 
-SECONDS = 60
+SECONDS = 80
 
 COMMAND = "ONLY=try_programs python -m benchmarks"
 MIN_INSIDE = 90.0
