@@ -28,7 +28,7 @@ from nearfar.predict.cores import core_behind, machine_of
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.device_figures import chains, program_page_bytes
 from nearfar.predict.model import MODELS
-from nearfar.predict.phases import phases_of
+from nearfar.predict.phases import busy_threads, phases_of
 from nearfar.predict.shared_channels import channel_sharing
 from nearfar.predict.traffic import PhaseTraffic
 
@@ -239,12 +239,7 @@ def _with_times(inputs: LoadedInputs, times: LoadedInputs) -> LoadedInputs:
 def _threads(inputs: LoadedInputs) -> dict[str, float]:
     """Return the mean number of threads at work in each phase, as predictions compute it."""
     seen = max(1.0, float(inputs.workload.program.threads_seen))
-    return {
-        phase.name: min(
-            max(1.0, phase.near_cpu_time_ns.value / (phase.near_wall_time_ns or inf)), seen
-        )
-        for phase in _named_phases(inputs)
-    }
+    return {phase.name: min(busy_threads([phase]), seen) for phase in _named_phases(inputs)}
 
 
 def _with_threads(inputs: LoadedInputs, like: LoadedInputs) -> LoadedInputs:

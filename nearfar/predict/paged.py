@@ -23,6 +23,7 @@ from nearfar.base.units import PAGE_BYTES
 from nearfar.devices.paged_figures import PageMove, fault_cost
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import FIRST_TIME_EDGE, PageCurve, Phase
+from nearfar.predict.phases import busy_threads
 from nearfar.predict.traffic import Array
 
 RECLAIM_ERROR = 0.05
@@ -88,8 +89,7 @@ class PagedPhase:
     @property
     def threads(self) -> float:
         """Return the threads that ran at once."""
-        wall = self.phase.near_wall_time_ns
-        return max(1.0, self.phase.near_cpu_time_ns.value / wall) if wall > 0 else 1.0
+        return busy_threads([self.phase])
 
 
 def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:

@@ -60,6 +60,13 @@ def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list
     ]
 
 
+def busy_threads(phases: Sequence[Phase]) -> float:
+    """Return the mean number of threads that compute at once, at least 1; 1 without wall times."""
+    wall_ns = sum(phase.near_wall_time_ns for phase in phases)
+    cpu_ns = sum(phase.near_cpu_time_ns.value for phase in phases)
+    return max(1.0, cpu_ns / wall_ns) if wall_ns > 0 else 1.0
+
+
 def _phase(workload: WorkloadProfile, phase: Phase, counts: PhaseCounts) -> PhaseTraffic:
     """Return the traffic of a phase by the counts that `counts_of` chose."""
     profiled = phase
@@ -79,9 +86,7 @@ def _phase(workload: WorkloadProfile, phase: Phase, counts: PhaseCounts) -> Phas
         )
     core = workload.core
     touches = _page_touches(workload, phase, profiled)
-    wall_ns = phase.near_wall_time_ns
-    concurrency = time.value / wall_ns if wall_ns > 0 else 1.0
-    concurrency = min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen)))
+    concurrency = min(busy_threads([phase]), max(1.0, float(workload.program.threads_seen)))
     translated = 0.0 if core is None else float(core.tlb_entries * PAGE_BYTES)
     return PhaseTraffic(
         name=phase.name,

@@ -18,7 +18,8 @@ from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile
 from nearfar.documents.prediction import HostRule
 from nearfar.options.predict import PredictOptions
 from nearfar.predict.api import predict
-from nearfar.predict.other_machine import with_cache
+from nearfar.predict.other_machine import with_cache, with_near_memory
+from nearfar.predict.phases import busy_threads
 from nearfar.report.data import BusyServer
 from nearfar.report.prepare import is_part
 
@@ -43,29 +44,27 @@ def busy_server(
     miss curves, a cache that is not larger, or one that the user chose; if only a part of the
     program was observed, whose intervals allow for the rest.
     """
-    threads = max(1, round(_busy_threads(profile)))
+    threads = round(busy_threads(profile.phases))
     private_bytes = 0 if profile.core is None else profile.core.private_bytes
     cache_bytes = threads * (CORE_SHARE_BYTES + private_bytes)
     chosen = profile.cache.origin.startswith("--llc")
     if cache_bytes >= profile.cache.size_bytes or chosen or is_part(profile):
         return None
     try:
-        with_cache(profile, cache_bytes)
+        cached = with_cache(profile, cache_bytes)
     except NearfarError:  # miss curves are missing, or do not reach to this size
         return None
-    # Bursts belong to one cache, and the model may differ without them: both predictions have none.
     options = PredictOptions(
-        profile=msgspec.structs.replace(profile, bursts=None), near=near, here=near, far=fars,
+        profile=with_near_memory(cached, near, near, measured=profile), near=near, far=fars,
         host=host, max_objects=0,
     )  # fmt: skip
-    alone = {device.far: device.total.slowdown for device in prediction.devices}
-    alike = _slowdowns(options)
-    shared = _slowdowns(replace(options, llc=f"{cache_bytes}B"))
-    risen = [
-        name
-        for name, slowdown in shared.items()
-        if slowdown.value > max(1.0, alone[name].high, alike[name].value + MIN_DIFFERENCE)
-    ]
+    alone, shared = _slowdowns(prediction), _slowdowns(predict(options))
+    risen = [name for name in shared if shared[name].value > max(1.0, alone[name].high)]
+    if risen and profile.bursts is not None:
+        # Bursts belong to one cache. Without them the model may be another one.
+        without_bursts = msgspec.structs.replace(profile, bursts=None)
+        alone = _slowdowns(predict(replace(options, profile=without_bursts)))
+    risen = [name for name in risen if shared[name].value > alone[name].value + MIN_DIFFERENCE]
     if not risen:
         return None
     worst = max(risen, key=lambda name: shared[name].value)
@@ -83,13 +82,6 @@ def busy_server(
     )
 
 
-def _slowdowns(options: PredictOptions) -> dict[str, Estimate]:
+def _slowdowns(prediction: Prediction) -> dict[str, Estimate]:
     """Return the slowdown of the whole run by far memory."""
-    return {device.far: device.total.slowdown for device in predict(options).devices}
-
-
-def _busy_threads(profile: WorkloadProfile) -> float:
-    """Return how many threads compute at the same time, as a mean over the run."""
-    wall_ns = sum(phase.near_wall_time_ns for phase in profile.phases)
-    cpu_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
-    return cpu_ns / wall_ns if wall_ns > 0 else 1.0
+    return {device.far: device.total.slowdown for device in prediction.devices}
