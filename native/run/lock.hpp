@@ -7,8 +7,11 @@
 
 namespace nearfar::run {
 
+inline bool try_to_acquire(std::uint32_t& word) {
+  return __atomic_exchange_n(&word, 1u, __ATOMIC_ACQUIRE) == 0;
+}
 inline void acquire(std::uint32_t& word) {
-  while (__atomic_exchange_n(&word, 1u, __ATOMIC_ACQUIRE) != 0) sched_yield();
+  while (!try_to_acquire(word)) sched_yield();
 }
 inline void release(std::uint32_t& word) { __atomic_store_n(&word, 0u, __ATOMIC_RELEASE); }
 

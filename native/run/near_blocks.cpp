@@ -12,6 +12,7 @@
 #include "run/arenas.hpp"
 #include "run/blocks.hpp"
 #include "run/foreign_blocks.hpp"
+#include "run/lock.hpp"
 #include "run/snapshot_requests.hpp"
 
 using nearfar::profile::Call;
@@ -93,29 +94,29 @@ constexpr std::size_t lone_bytes = 4 * page_bytes;
 constexpr std::uint32_t max_kept = 1024;
 void* kept_extents[max_kept];
 std::uint32_t kept_count;
-bool kept_in_use;
+std::uint32_t kept_lock;
 
 bool keep_extent(void* begin) {
-  if (__atomic_exchange_n(&kept_in_use, true, __ATOMIC_ACQUIRE)) return false;
+  if (!try_to_acquire(kept_lock)) return false;
   const std::uint32_t count = __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
   if (count < max_kept) {
     kept_extents[count] = begin;
     // After the entry: a fork may be in between.
     __atomic_store_n(&kept_count, count + 1, __ATOMIC_RELEASE);
   }
-  __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE);
+  release(kept_lock);
   return count < max_kept;
 }
 
 void* kept_extent() {
-  if (__atomic_exchange_n(&kept_in_use, true, __ATOMIC_ACQUIRE)) return nullptr;
+  if (!try_to_acquire(kept_lock)) return nullptr;
   const std::uint32_t count = __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
   void* extent = nullptr;
   if (count != 0) {
     extent = kept_extents[count - 1];
     __atomic_store_n(&kept_count, count - 1, __ATOMIC_RELEASE);
   }
-  __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE);
+  release(kept_lock);
   return extent;
 }
 
@@ -128,7 +129,7 @@ void forget(void* block) {
 }
 
 // Another thread may have been using the list when the process was forked.
-void release_list_in_child() { __atomic_store_n(&kept_in_use, false, __ATOMIC_RELEASE); }
+void release_list_in_child() { release(kept_lock); }
 
 [[gnu::constructor]] void watch_forks() { pthread_atfork(nullptr, nullptr, release_list_in_child); }
 
