@@ -16,6 +16,7 @@ def report(options: ReportOptions, delivery: PageOptions) -> None:
     from nearfar import api
     from nearfar.base.files import write_atomically
     from nearfar.commands._deliver import check_output
+    from nearfar.report.answer import opening_sentences
     from nearfar.report.render import to_json
 
     check_output(delivery.output)
@@ -27,6 +28,5 @@ def report(options: ReportOptions, delivery: PageOptions) -> None:
     if delivery.json:
         print(to_json(data).decode())
         return
-    opening = next(answer for answer in data.answers if answer.phase == data.first_phase)
-    print(opening.sentence)
+    print("\n".join(opening_sentences(data)))
     print(f"wrote {delivery.output}: open it in a browser")

@@ -49,11 +49,11 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
 
 def _lines(answer: FirstAnswer, delivery: FirstFiles) -> list[str]:
     """Return the answer as about a dozen lines of text."""
-    from nearfar.report.answer import MIN_SLOWDOWN
+    from nearfar.report.answer import MIN_SLOWDOWN, opening_sentences
 
     data, observed = answer.report, answer.workload.uncounted_share < 1.0
     opening = next(part for part in data.answers if part.phase == data.first_phase)
-    lines = ["", opening.sentence, ""]
+    lines = ["", *opening_sentences(data), ""]
     width = max((len(row.memory) for row in opening.memories), default=0)
     for row in opening.memories:
         slow = row.slowdown

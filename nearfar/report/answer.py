@@ -13,6 +13,7 @@ from nearfar.report.data import (
     PhaseEffect,
     ReportAnswer,
     ReportChoice,
+    ReportData,
     ReportSaving,
 )
 from nearfar.report.words import NARROW, percent_text, time_text
@@ -91,6 +92,14 @@ def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEf
         for (of, name), effect in effects.items()
         if of == memory and name not in (TOTAL, UNMARKED)
     ]
+
+
+def opening_sentences(data: ReportData) -> list[str]:
+    """Return what is said first about a report's first phase: one sentence, or two."""
+    sentences = [part.sentence for part in data.answers if part.phase == data.first_phase]
+    if data.busy_server is not None and data.first_phase == TOTAL:
+        sentences.append(data.busy_server.sentence)
+    return sentences
 
 
 def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> ReportSaving:

@@ -39,7 +39,7 @@ from nearfar.predict.inputs import load_inputs
 from nearfar.predict.model import MODELS
 from nearfar.report.answer import SHARES
 from nearfar.report.busy_server import busy_server
-from nearfar.report.data import TOTAL, BusyServer, ReportData
+from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.field_rows import field_rows
 from nearfar.report.frontiers import SliderStop
 from nearfar.report.paged import paged_facts, without_paged
@@ -93,7 +93,7 @@ def report(options: ReportOptions) -> ReportData:
         source_folders=list(options.sources),
         how=how_predicted(prediction.model),
     )
-    _add_busy_server(data, busy_server(profile, near, fars, prediction, host))
+    data.busy_server = busy_server(profile, near, fars, prediction, host)
     data.paged = paged_facts(profile, paged, [loaded(each, RunRecord) for each in options.record])
     data.fields = field_rows(profile, near, fars, prediction, host)
     if against is not None:
@@ -106,14 +106,6 @@ def report(options: ReportOptions) -> ReportData:
         )
         data.method.attributions = _attributions(against, prediction, inputs)
     return data
-
-
-def _add_busy_server(data: ReportData, busy: BusyServer | None) -> None:
-    """Add the slowdowns with little cache to the page, and their sentence to the whole run's."""
-    data.busy_server = busy
-    if busy is not None:
-        whole = next(part for part in data.answers if part.phase == TOTAL)
-        whole.sentence += f" {busy.sentence}"
 
 
 def _against(path: Path | Prediction) -> tuple[Prediction, LoadedInputs]:

@@ -15,8 +15,10 @@ from nearfar.documents.profiled_run import CoreModel
 from nearfar.options.predict import PredictOptions
 from nearfar.options.report import ReportOptions
 from nearfar.predict.api import predict
+from nearfar.report.answer import opening_sentences
 from nearfar.report.api import report
-from nearfar.report.data import TOTAL, BusyServer
+from nearfar.report.data import BusyServer
+from nearfar.report.render import render
 
 FITS = 64 << 20
 """A cache that holds all data of `made_up`."""
@@ -26,8 +28,11 @@ def answered(
     workload: WorkloadProfile, fars: Sequence[DeviceProfile] = (SLOWER,)
 ) -> tuple[str, BusyServer | None]:
     data = report(ReportOptions(profile=workload, near=NEAR, far=list(fars)))
-    sentence = next(part.sentence for part in data.answers if part.phase == TOTAL)
-    return sentence, data.busy_server
+    page = render(data)
+    if data.busy_server is not None:
+        assert f'<p class="answer-busy">{data.busy_server.sentence}</p>' in page
+    assert ('answer-busy">' in page) == (data.busy_server is not None)
+    return " ".join(opening_sentences(data)), data.busy_server
 
 
 def test_data_that_fit_the_whole_cache_but_not_a_cores_share() -> None:
