@@ -9,8 +9,10 @@ the median of the ratios counts.
 The peer is the fastest of likwid-bench's vector kernels for the same arrays: its copy_avx overlaps
 too many lines on an AMD EPYC (family 25) and is up to 20 % below its copy_sse. A kernel of ours
 fails above its peer as it does below: it may count payload that it does not move.
-likwid-bench calibrates its clock in each run, up to 1 % off if it is preempted; the fastest clock
-of all runs converts its cycles, because preemption lowers a calibration.
+likwid-bench calibrates its clock in each run, over one second, up to 1 % off if it is preempted.
+Here a few runs do so, and their fastest clock converts the cycles of all runs, because preemption
+lowers a calibration. The other runs save that second, which gives time for enough pairs: beside
+noisy neighbours, single runs spread by 30 %.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import shutil
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -30,17 +32,24 @@ from typing import TYPE_CHECKING
 
 from benchmarks import Row, make_row
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.statistics import median_estimate
+from nearfar.measure.fastest_isa import FastestIsa
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory
+    from nearfar._measure import Memory, Worker
 
 SECONDS = 214
 
-TRIALS = 2
+TRIALS = 5
 """Runs of each of likwid-bench's tests, in turns, which find its fastest."""
 
-PAIRS = 5
-"""Runs of the fastest. Their smallest and largest ratio are the median's interval of 94 %."""
+PAIRS = 41
+"""Runs of the fastest."""
+
+CALIBRATIONS = 3
+"""Runs of likwid-bench that calibrate its clock."""
+SHORT_SLEEP_US = "2000"
+"""How long the other runs sleep at most."""
 
 MIN_REGION_BYTES = 256_000_000
 """Least size of all arrays together: seven times a last-level cache of 32 MiB. They are at least
@@ -99,12 +108,13 @@ def rows() -> Iterator[Row]:
     machine = detect()
     cpus, region_bytes = machine.cpus, max(MIN_REGION_BYTES, 2 * machine.total_llc_bytes)
     with tempfile.TemporaryDirectory() as folder:
-        pages = SharedPages(Path(folder), region_bytes)
+        pages, fastest = SharedPages(Path(folder), region_bytes), FastestIsa()
+        pages.clock_hz = calibrated_hz(pages, cpus[0])
         for threads, kernels in ((1, TESTS), (2, TWO_THREADS)):
             for kernel in kernels if threads <= len(cpus) else ():
                 tests = [TESTS[kernel][0] + suffix for suffix in SUFFIXES[isa]]
                 tests = [test for test in tests if test in known]
-                yield _row(pages, kernel, tests, cpus[:threads])
+                yield _row(pages, fastest, kernel, tests, cpus[:threads])
         pages.close()
 
 
@@ -117,6 +127,8 @@ class SharedPages:
         self.size_bytes = size_bytes // 4096 * 4096
         self._descriptor = os.memfd_create("bandwidth")
         os.truncate(self._descriptor, self.size_bytes)
+        self.clock_hz = 0.0
+        """Frequency of the counter behind likwid-bench's cycles; 0: not calibrated yet."""
         self.memory: Memory = _measure.Memory.file(self._descriptor, self.size_bytes, False)
         self._library = str(folder / "pages.so")
         source = str(Path(__file__).with_name("bandwidth_pages.c"))
@@ -133,11 +145,13 @@ class SharedPages:
     def run(self, command: Sequence[str], arrays: int) -> str:
         """Return what likwid-bench prints, with its arrays where ours are."""
         places = [self.size_bytes, *(self.step_bytes(arrays) * i for i in range(arrays))]
-        environment: Mapping[str, str] = os.environ | {
+        environment = os.environ | {
             "LD_PRELOAD": self._library,
             "NEARFAR_PAGES": str(self._descriptor),
             "NEARFAR_PLACES": ",".join(map(str, places)),
         }
+        if self.clock_hz > 0:
+            environment["NEARFAR_SLEEP_US"] = SHORT_SLEEP_US
         done = subprocess.run(
             command,
             capture_output=True,
@@ -159,38 +173,46 @@ class SharedPages:
         return done.stdout
 
 
-def _row(pages: SharedPages, kernel: str, tests: Sequence[str], cpus: tuple[int, ...]) -> Row:
+def _row(
+    pages: SharedPages,
+    fastest: FastestIsa,
+    kernel: str,
+    tests: Sequence[str],
+    cpus: tuple[int, ...],
+) -> Row:
     arrays = TESTS[kernel][1]
-    our_run = partial(our_gb_per_s, pages.memory, kernel, cpus)
-    runs = {test: partial(likwid_run, pages, test, arrays, cpus) for test in tests}
+    our_run = partial(our_gb_per_s, pages.memory, fastest, kernel, cpus)
+    runs = {name: partial(likwid_gb_per_s, pages, name, arrays, cpus) for name in tests}
     tried = alternate_with(our_run, list(runs.values()), TRIALS).ratios()
-    fastest = min(tests, key=lambda test: statistics.median(tried[tests.index(test) :: len(tests)]))
-    pairs = alternate_with(our_run, [runs[fastest]], PAIRS)
+    test = min(tests, key=lambda name: statistics.median(tried[tests.index(name) :: len(tests)]))
+    pairs = alternate_with(our_run, [runs[test]], PAIRS)
     ratios = pairs.ratios()
-    ratio, peers = statistics.median(ratios), pairs.peer_gb_per_s()
+    ratio, peers = median_estimate(ratios), pairs.peers
     threads = f"{len(cpus)} thread{'s' if len(cpus) > 1 else ''}"
     row = make_row(
-        f"bandwidth of {kernel}, {threads}: {upper_quartile(pairs.ours):.2f} GB/s, likwid-bench "
-        f"{upper_quartile(peers):.2f}; ratio {ratio:.3f} ({min(ratios):.2f} to {max(ratios):.2f}); "
-        f"likwid-bench's fastest run over its slowest {max(peers) / min(peers):.2f}",
-        100 * abs(ratio - 1),
+        f"bandwidth of {kernel}, {threads}: {upper_quartile(pairs.ours):.2f} GB/s "
+        f"({fastest.chosen(kernel)}), likwid-bench {upper_quartile(peers):.2f}; "
+        f"ratio {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}); "
+        f"quartiles of likwid-bench's runs {_spread(peers):.2f} times apart",
+        100 * abs(ratio.value - 1),
         "% off",
         bar=3,
-        peer=f"likwid-bench -t {fastest}, its fastest of {len(tests)}",
+        peer=f"likwid-bench -t {test}, its fastest of {len(tests)}",
         command="make benchmarks ONLY=bandwidth",
     )
-    row.ratio = ratio
+    row.ratio = ratio.value
     return row
 
 
-def our_gb_per_s(memory: Memory, kernel: str, cpus: tuple[int, ...]) -> float:
+def our_gb_per_s(memory: Memory, fastest: FastestIsa, kernel: str, cpus: tuple[int, ...]) -> float:
     """Return GB/s of payload of our kernel, all threads together, by the clock."""
     from nearfar import _measure
 
-    workers = [
-        _measure.Worker(cpu, kernel, memory, part=part, parts=len(cpus))
-        for part, cpu in enumerate(cpus)
-    ]
+    def make(part: int, isa: str) -> Worker:
+        return _measure.Worker(cpus[part], kernel, memory, part=part, parts=len(cpus), isa=isa)
+
+    isa = fastest.of_kernel(kernel, partial(make, 0))
+    workers = [make(part, isa) for part in range(len(cpus))]
     # By the clock, as in likwid-bench: preemption of one of the two would otherwise be a
     # difference.
     together = _measure.together(workers, RUN_S * 1e9, RUN_S / 5 * 1e9, by_clock=True)
@@ -198,49 +220,36 @@ def our_gb_per_s(memory: Memory, kernel: str, cpus: tuple[int, ...]) -> float:
 
 
 @dataclass(frozen=True)
-class LikwidRun:
-    """Holds the counts of likwid-bench."""
-
-    payload_bytes: float
-    cycles: float
-    clock_hz: float
-    """Frequency of the counter behind the cycles, as this run measured it."""
-
-    def gb_per_s(self, clock_hz: float) -> float:
-        """Return GB/s of payload if the counter runs at `clock_hz`."""
-        return self.payload_bytes / self.cycles * clock_hz / 1e9
-
-
-@dataclass(frozen=True)
 class Alternated:
-    """Holds GB/s of ours, and the peer's runs; each of these is between two of ours."""
+    """Holds GB/s of ours, and the peer's; each of the latter is between two of ours."""
 
     ours: list[float]
-    runs: list[LikwidRun]
-
-    def peer_gb_per_s(self) -> list[float]:
-        """Return the peer's GB/s by the fastest clock."""
-        clock_hz = max(run.clock_hz for run in self.runs)
-        return [run.gb_per_s(clock_hz) for run in self.runs]
+    peers: list[float]
 
     def ratios(self) -> list[float]:
         """Return ours, before and after, over each run of the peer."""
         return [
             (before + after) / 2 / peer
-            for (before, after), peer in zip(pairwise(self.ours), self.peer_gb_per_s(), strict=True)
+            for (before, after), peer in zip(pairwise(self.ours), self.peers, strict=True)
         ]
 
 
 def alternate_with(
-    ours: Callable[[], float], theirs: Sequence[Callable[[], LikwidRun]], rounds: int
+    ours: Callable[[], float], theirs: Sequence[Callable[[], float]], rounds: int
 ) -> Alternated:
     """Run A, B1, A, B2 ... A."""
     kept = [ours()]
-    runs: list[LikwidRun] = []
+    peers: list[float] = []
     for run in [*theirs] * rounds:
-        runs.append(run())
+        peers.append(run())
         kept.append(ours())
-    return Alternated(kept, runs)
+    return Alternated(kept, peers)
+
+
+def _spread(values: Sequence[float]) -> float:
+    """Return the upper quartile over the lower."""
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return high / low
 
 
 def upper_quartile(values: Sequence[float]) -> float:
@@ -248,8 +257,22 @@ def upper_quartile(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=4, method="inclusive")[2]
 
 
-def likwid_run(pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]) -> LikwidRun:
-    """Run a likwid-bench test on the same CPUs."""
+def calibrated_hz(pages: SharedPages, cpu: int) -> float:
+    """Return the frequency of likwid-bench's counter: the highest of its calibrations."""
+    runs = (likwid_counts(pages, "load_sse", 1, (cpu,)) for _ in range(CALIBRATIONS))
+    return max(run["Cycle Clock"] for run in runs)
+
+
+def likwid_gb_per_s(pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]) -> float:
+    """Return GB/s of payload of a likwid-bench test."""
+    counts = likwid_counts(pages, test, arrays, cpus)
+    return counts["Data volume (Byte)"] / counts["Cycles"] * pages.clock_hz / 1e9
+
+
+def likwid_counts(
+    pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]
+) -> dict[str, float]:
+    """Run a likwid-bench test on the same CPUs; return its counts by the names it prints."""
     places = ",".join(map(str, cpus))
     size_kb = pages.step_bytes(arrays) * arrays // 1000
     iterations = max(1, round(LIKWID_BYTES / pages.size_bytes)) * len(cpus)
@@ -262,10 +285,10 @@ def likwid_run(pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]
             f"likwid-bench ran on {ran_on}, not on CPUs {places}: run under taskset -c {places}",
             ExitCode.MACHINE_LACKS,
         )
-    counts: list[float] = []
+    counts: dict[str, float] = {}
     for name in ("Data volume (Byte)", "Cycles", "Cycle Clock"):
         found = re.search(rf"{re.escape(name)}:\s+([0-9.]+)", output)
         if found is None:
             raise NearfarError(f"likwid-bench printed no {name!r}", ExitCode.MACHINE_LACKS)
-        counts.append(float(found[1]))
-    return LikwidRun(*counts)
+        counts[name] = float(found[1])
+    return counts

@@ -10,6 +10,7 @@ import sys
 
 from nearfar._measure import Worker, together
 from nearfar.base.terminate import end_with_parent
+from nearfar.measure.fastest_isa import FastestIsa
 from nearfar.measure.obtain import source_of
 from nearfar.memories.spec import parse_spec
 from nearfar.memories.topology import detect
@@ -27,7 +28,11 @@ def main(arguments: list[str]) -> None:
     cpu, kernel, size_bytes, text = arguments
     spec = parse_spec(text)
     memory = source_of(spec, detect())(int(size_bytes), spec.pages or "4k")
-    worker = Worker(int(cpu), kernel, memory, region_bytes=int(size_bytes))
+
+    def make(isa: str) -> Worker:
+        return Worker(int(cpu), kernel, memory, region_bytes=int(size_bytes), isa=isa)
+
+    worker = make(FastestIsa().of_kernel(kernel, make))
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:

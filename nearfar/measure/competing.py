@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import room
+from nearfar.measure.fastest_isa import FastestIsa
 from nearfar.measure.joint import CopyRun
 from nearfar.measure.native import _measure
 from nearfar.measure.obtain import file_system_bytes, is_direct, source_of
@@ -15,7 +17,7 @@ from nearfar.memories.spec import MemorySpec, Pages
 from nearfar.memories.topology import Topology, node_memory_bytes
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory
+    from nearfar._measure import Memory, Worker
 
 DURATION_NS = 15e6
 WARM_UP_NS = 3e6
@@ -47,6 +49,7 @@ class CompetingCopies:
         self._a = [first(size, _pages(a)) for _ in range(BUFFERS_OF_A)]
         self._b = [second(size, _pages(b)) for _ in range(BUFFERS_OF_B)]
         self._idle = source_of(MemorySpec("dram"), machine)(CACHED_BYTES, "4k")
+        self._fastest = FastestIsa()
         self.one_memory = _in_one_memory(a, b, self._a, self._b)
 
     def together(self, run: CopyRun) -> tuple[float, ...]:
@@ -56,13 +59,9 @@ class CompetingCopies:
         for number, (copy, threads) in enumerate(run):
             source, target = self._source_and_target(copy, second=number > 0)
             for part in range(threads):
-                cpu = self._cpus[used]
+                make = partial(_copier, self._cpus[used], (source, target), part, threads)
+                workers.append(make(self._fastest.of_kernel("copy", make)))
                 used += 1
-                workers.append(
-                    _measure.Worker(
-                        cpu, "copy", memory=source, second=target, part=part, parts=threads
-                    )
-                )
         if used < self.threads and len(workers) == 1:
             # A lone worker is timed by its CPU time, several by the wall clock. A second worker
             # that stays in its first-level cache makes both cases comparable, in timing and in
@@ -129,6 +128,10 @@ def _buffer_bytes(a: MemorySpec, b: MemorySpec, machine: Topology) -> int:
             ExitCode.MACHINE_LACKS,
         )
     return size
+
+
+def _copier(cpu: int, from_to: tuple[Memory, Memory], part: int, parts: int, isa: str) -> Worker:
+    return _measure.Worker(cpu, "copy", *from_to, part=part, parts=parts, isa=isa)
 
 
 def _in_one_memory(a: MemorySpec, b: MemorySpec, of_a: list[Memory], of_b: list[Memory]) -> bool:

@@ -7,6 +7,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,14 +17,16 @@ from nearfar.base.units import format_bytes, format_count
 from nearfar.documents.machine import CoreToCore, MatrixEntry, Node
 from nearfar.measure import room
 from nearfar.measure.competing import DURATION_NS, WARM_UP_NS
+from nearfar.measure.fastest_isa import FastestIsa
 from nearfar.measure.native import _measure
 from nearfar.measure.obtain import source_of
-from nearfar.measure.sampler import TIMED_ACCESSES, WARM_UP_ACCESSES
+from nearfar.measure.sampler import TIMED_ACCESSES
+from nearfar.measure.warm_up import WARM_UP_ACCESSES
 from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory
+    from nearfar._measure import Memory, Worker
 
 
 MAX_PAIRS = 300
@@ -212,6 +215,7 @@ class RealProber:
             )
         spec = MemorySpec("node", node=node) if node in machine.nodes else MemorySpec("dram")
         self._memory: Memory = source_of(spec, machine)(size, "thp")
+        self._fastest = FastestIsa()
 
     def latency_ns(self, cpus: Sequence[int]) -> float:
         """Return ns of a random chase by the first of `cpus`; another spins to stay awake."""
@@ -222,9 +226,13 @@ class RealProber:
 
     def read_gb_per_s(self, cpus: Sequence[int]) -> float:
         """Return GB/s that all `cpus` read together, each its own part."""
-        workers = [
-            _measure.Worker(cpu, "read", memory=self._memory, part=part, parts=len(cpus))
-            for part, cpu in enumerate(cpus)
-        ]
+
+        def reader(part: int, isa: str) -> Worker:
+            return _measure.Worker(
+                cpus[part], "read", memory=self._memory, part=part, parts=len(cpus), isa=isa
+            )
+
+        isa = self._fastest.of_kernel("read", partial(reader, 0))
+        workers = [reader(part, isa) for part in range(len(cpus))]
         drawn = _measure.together(workers, DURATION_NS, WARM_UP_NS)
         return float(sum(worker.gb_per_s for worker in drawn.each))

@@ -16,7 +16,7 @@ from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import RoundLimits, run_rounds
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.subject import OpenedMemory, SubjectFacts
-from nearfar.memories.spec import MemorySpec, parse_spec
+from nearfar.memories.spec import parse_spec
 from nearfar.options.measure import KernelOptions, KernelShape
 from nearfar.samples.point import Sample, SamplePoint
 
@@ -97,7 +97,7 @@ def measure_kernel(options: KernelOptions) -> dict[str, Any]:
         "chains": options.chains,
         **shape,
         "fence_every": options.fence_every,
-        "isa": options.isa or _widest(spec),
+        "isa": ready.subject.isa_of(name) if isinstance(ready.subject, Sampler) else "",
         "unit": "ns per access" if latency else "GB/s",
         "timer": _timer(facts) if options.each else None,
         "results": [_result(point, taken) for point, taken in samples.items() if taken],
@@ -180,10 +180,6 @@ def _use_isa(ready: OpenedMemory, isa: str) -> None:
     if not isinstance(ready.subject, Sampler):
         raise NearfarError("--isa is for memory of this machine: a simulated one has no kernels")
     ready.subject.use_isa(isa)
-
-
-def _widest(spec: MemorySpec) -> str:
-    return "" if spec.kind == "model" else str(_measure.vector_extension())
 
 
 def _shape(options: KernelShape) -> dict[str, Any]:

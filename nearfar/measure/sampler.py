@@ -12,22 +12,21 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from nearfar.measure.environment import StolenTime
+from nearfar.measure.fastest_isa import FastestIsa
 from nearfar.measure.native import _measure
 from nearfar.measure.subject import SubjectFacts
+from nearfar.measure.warm_up import WarmUp
 from nearfar.memories.spec import Load
 from nearfar.samples.point import Sample, SamplePoint
 
-__all__ = ["Sample", "Sampler", "warm_up_accesses"]
+__all__ = ["Sample", "Sampler"]
 
 if TYPE_CHECKING:
     from nearfar._measure import Kernel, Memory, Shape, Timing, Worker
-
-WARM_UP_ACCESSES = 100_000
-"""Accesses before every timed stretch: a cold chase reads 30 % high (TLB, page tables, clock)."""
 
 TIMED_ACCESSES = 50_000
 """Accesses of a chase that takes tens of ns or more each: 5 ms at 100 ns."""
@@ -49,15 +48,6 @@ BANDWIDTH_NS = 20e6
 BANDWIDTH_WARM_UP_NS = 3e6
 """Timed and warm-up time: 20 ms move some 200 MB a core, far more than caches absorb."""
 
-WARM_UP_PASSES = 12
-"""Warm-up passes over a region that fits in the last level, which earlier points may have emptied:
-caches that admit a line only at its second use fill slowly. On an AMD EPYC (family 25) a 4 MiB
-region reads 115 ns after one pass, 38 ns after four and 16 ns, its settled latency, after
-twelve."""
-
-COLD_AND_WARM = 2
-"""Warm-up passes of a region that no cache holds: the second is no faster than the first."""
-
 MAX_PREEMPTED_SHARE = 0.1
 """Share of preempted accesses beyond which the mean of the middle half is wrong."""
 
@@ -65,28 +55,6 @@ DEFAULT_READ_SHARE = 0.5
 """Read share of the mixed kernels if a point sets none."""
 
 LOAD_KERNELS: dict[Load, str] = {"read": "read", "store": "write", "copy": "copy-nt"}
-
-
-def warm_up_accesses(region_bytes: int, llc_bytes: int) -> int:
-    """Return how many accesses precede a timed chase of a region."""
-    lines, llc_lines = region_bytes // 64, llc_bytes // 64
-    if region_bytes <= llc_bytes:
-        # Twice the cache bounds the time; it is four passes over half of it.
-        return max(WARM_UP_ACCESSES, min(WARM_UP_PASSES * lines, 2 * llc_lines))
-    if region_bytes <= 2 * llc_bytes:
-        return max(WARM_UP_ACCESSES, llc_lines // 2)
-    return WARM_UP_ACCESSES
-
-
-def _pattern(point: SamplePoint) -> tuple[object, ...]:
-    """Return the settings, other than size, that decide whether caches keep a point's region."""
-    return point.kernel, point.page_bytes, point.stride_bytes, point.generator, point.pause_ns
-
-
-def _visited_bytes(point: SamplePoint) -> int:
-    """Return the size of the lines that one pass over a region visits."""
-    step = max(point.stride_bytes, point.access_bytes)
-    return point.region_bytes // step * point.access_bytes
 
 
 @dataclass
@@ -107,23 +75,22 @@ class Sampler:
     """Buffer of the contending core, if there is one."""
     spin: bool = True
     isa: str = ""
-    """Instruction set of the kernels (sse2, avx2, avx512); empty: the widest here."""
+    """Instruction set of the kernels (sse2, avx2, avx512); empty: each kernel's fastest here."""
     loops_s: float = field(default=0.0, init=False)
     """Time spent in kernels' loops so far, warm-up included, s."""
     set_up_s: float = field(default=0.0, init=False)
-    """Time spent mapping and linking memory, s."""
-    _uncached: dict[tuple[object, ...], set[int]] = field(default_factory=dict, init=False)
-    """Sizes by pattern of regions that no cache keeps from one warm-up pass to the next."""
-    _latest: tuple[int, int] = field(default=(0, 0), init=False)
-    """Page size and size of the latest region, which a cache may still hold."""
+    """Time spent mapping and linking memory, and choosing instruction sets, s."""
     _stored: dict[int, Memory] = field(default_factory=dict, init=False)
     _linked: bool = field(default=False, init=False)
     """Whether the whole memory of every page size was linked."""
     _stolen: StolenTime = field(init=False)
+    _warming: WarmUp = field(init=False)
+    _fastest: FastestIsa = field(default_factory=FastestIsa, init=False)
 
     def __post_init__(self) -> None:
         """Watch the CPUs that measure."""
         self._stolen = StolenTime(self.cpus)
+        self._warming = WarmUp(self.llc_bytes)
 
     @cached_property
     def _buffer(self) -> Memory:
@@ -155,6 +122,10 @@ class Sampler:
         """Use the kernels of another instruction set from now on."""
         self.isa = isa
         self.__dict__.pop("_kernels", None)
+
+    def isa_of(self, kernel: str) -> str:
+        """Return the instruction set that the kernel's latest samples were taken with."""
+        return self.isa or self._fastest.chosen(kernel) or str(_measure.vector_extension())
 
     def facts(self) -> SubjectFacts:
         """Return what is known before measuring."""
@@ -222,7 +193,7 @@ class Sampler:
         timing = _measure.time_alone(
             worker, accesses, warm_up, least_ns, co_runners, pass_accesses, self._stolen.ticks
         )
-        self._note_if_uncached(point, timing.warm_up_passes)
+        self._warming.note_passes(point, timing.warm_up_passes)
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
             timing.ns,
@@ -256,34 +227,9 @@ class Sampler:
 
     def _warm_up(self, point: SamplePoint) -> tuple[int, int]:
         """Return the most accesses that warm up, and those of each pass (0: all at once)."""
-        visited_bytes = _visited_bytes(point)
-        llc_bytes = 0 if self._is_uncached(point, visited_bytes) else self.llc_bytes
-        fits = visited_bytes <= llc_bytes  # else the latency settles within less than one pass
-        pass_accesses = max(visited_bytes // 64, WARM_UP_ACCESSES // 2) if fits else 0
-        if point.kernel in self._fenced_kernels:
-            return STORED_ACCESSES, pass_accesses
-        return warm_up_accesses(visited_bytes, llc_bytes), pass_accesses
-
-    def _note_if_uncached(self, point: SamplePoint, warm_up_passes: int) -> None:
-        """Note that no cache keeps a large region if its second pass was as slow as its cold first.
-
-        A virtual machine reports the whole last-level cache, but gets a small share of it. Warming
-        up a region of a size between the two would take minutes and change nothing.
-        """
-        latest, self._latest = self._latest, (point.page_bytes, point.region_bytes)
-        if warm_up_passes != COLD_AND_WARM or latest == self._latest:
-            return
-        visited_bytes = _visited_bytes(point)
-        if visited_bytes // 64 > 2 * WARM_UP_ACCESSES:
-            self._uncached.setdefault(_pattern(point), set()).add(visited_bytes)
-
-    def _is_uncached(self, point: SamplePoint, visited_bytes: int) -> bool:
-        """Return whether no cache keeps the region, as far as earlier samples show.
-
-        A region beyond the last-level cache is uncached if any region of its pattern was.
-        """
-        sizes = self._uncached.get(_pattern(point), set())
-        return visited_bytes in sizes if visited_bytes <= self.llc_bytes else bool(sizes)
+        accesses, pass_accesses = self._warming.accesses(point)
+        fenced = point.kernel in self._fenced_kernels
+        return STORED_ACCESSES if fenced else accesses, pass_accesses
 
     def _largest(self, point: SamplePoint) -> int:
         return int(self.chased[point.page_bytes].size_bytes)
@@ -341,17 +287,35 @@ class Sampler:
     def _worker(
         self, point: SamplePoint, cpu: int, memory: Memory, part: int = 0, parts: int = 1
     ) -> Worker:
-        return _measure.Worker(
-            cpu,
-            point.kernel,
-            memory,
-            region_bytes=point.region_bytes,
-            part=part,
-            parts=parts,
-            shape=self._shape(point),
-            chains=point.chains,
-            isa=self.isa,
-        )
+        shape = self._shape(point)
+
+        def make(isa: str) -> Worker:
+            return _measure.Worker(
+                cpu,
+                point.kernel,
+                memory,
+                region_bytes=point.region_bytes,
+                part=part,
+                parts=parts,
+                shape=shape,
+                chains=point.chains,
+                isa=isa,
+            )
+
+        return make(self._isa_for(point.kernel, make))
+
+    def _isa_for(self, kernel: str, make: Callable[[str], Worker]) -> str:
+        """Return the kernel's instruction set; empty: the widest.
+
+        That is for kernels whose accesses wait for each other. `make` makes workers to try.
+        """
+        if self.isa or kernel in self._latency_kernels:
+            return self.isa
+        begin = time.perf_counter()
+        try:
+            return self._fastest.of_kernel(kernel, make)
+        finally:
+            self.set_up_s += time.perf_counter() - begin
 
     def _co_runners(self, point: SamplePoint) -> list[Worker]:
         """Return the co-runners of one timed thread."""
@@ -360,9 +324,12 @@ class Sampler:
     def _contending_worker(self) -> list[Worker]:
         if self.load == "none":
             return []
-        return [
-            _measure.Worker(self.cpus[-1], LOAD_KERNELS[self.load], self.load_buffer, isa=self.isa)
-        ]
+        kernel = LOAD_KERNELS[self.load]
+
+        def make(isa: str) -> Worker:
+            return _measure.Worker(self.cpus[-1], kernel, self.load_buffer, isa=isa)
+
+        return [make(self._isa_for(kernel, make))]
 
     def _generators(self, point: SamplePoint, first: int) -> list[Worker]:
         if point.pause_ns is None or not point.generator:
@@ -373,19 +340,22 @@ class Sampler:
         shape = _measure.Shape(
             read_share=DEFAULT_READ_SHARE if point.read_share is None else point.read_share
         )
-        return [
-            _measure.Worker(
-                cpu,
-                point.generator,
-                self._buffer,
+        generator, pause_ns, buffer = point.generator, point.pause_ns, self._buffer
+
+        def make(part: int, pause_ns: float, isa: str) -> Worker:
+            return _measure.Worker(
+                others[part],
+                generator,
+                buffer,
                 part=part,
                 parts=len(others),
                 shape=shape,
-                pause_ns=point.pause_ns,
-                isa=self.isa,
+                pause_ns=pause_ns,
+                isa=isa,
             )
-            for part, cpu in enumerate(others)
-        ]
+
+        isa = self._isa_for(generator, partial(make, 0, 0.0)) if others else ""
+        return [make(part, pause_ns, isa) for part in range(len(others))]
 
     def _total_gb_per_s(self, point: SamplePoint, timing: Timing) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""

@@ -131,7 +131,7 @@ class KernelShape(Options):
     each: bool = False
     """With --kernel: time every access separately and print percentiles."""
     isa: str = ""
-    """With --kernel: sse2, avx2, avx512 or scalar instead of the widest this processor has."""
+    """With --kernel: sse2, avx2, avx512 or scalar instead of the kernel's fastest here."""
 
 
 @dataclass(frozen=True, kw_only=True)

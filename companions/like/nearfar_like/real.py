@@ -10,8 +10,9 @@ from typing import cast
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import obtain, room
+from nearfar.measure.fastest_isa import FastestIsa
 from nearfar.measure.native import _measure, require_native
-from nearfar.measure.sampler import warm_up_accesses
+from nearfar.measure.warm_up import warm_up_accesses
 from nearfar.memories import checks, topology
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
 from nearfar_like import local_machine
@@ -35,8 +36,9 @@ class RealBench:
     """The CPUs and memories this process may use."""
 
     isa: str = ""
-    """Instruction set of the sequential kernels; empty: the widest."""
+    """Instruction set of the sequential kernels; empty: each kernel's fastest."""
     name: str = field(default="", init=False)
+    fastest: FastestIsa = field(default_factory=FastestIsa, init=False)
     _held: dict[Key, _measure.Memory] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -49,10 +51,10 @@ class RealBench:
                 ExitCode.MACHINE_LACKS,
             )
 
-    @cached_property
+    @property
     def vector(self) -> str:
-        """Instruction set in use."""
-        return self.isa or str(_measure.isas()[0])
+        """Instruction sets in use; those of bandwidths are known once they were measured."""
+        return self.isa or ", ".join(self.fastest.all_chosen()) or str(_measure.isas()[0])
 
     @cached_property
     def ghz(self) -> float:
@@ -167,14 +169,13 @@ class RealBench:
             window_bytes=worker.window_bytes,
             read_share=1.0 if worker.read_share is None else worker.read_share,
         )
-        return _measure.Worker(
-            worker.cpu,
-            worker.kernel,
-            memory,
-            shape=shape,
-            pause_ns=worker.pause_ns,
-            isa=self.isa,
-        )
+
+        def make(isa: str, pause_ns: float = 0.0) -> _measure.Worker:
+            return _measure.Worker(
+                worker.cpu, worker.kernel, memory, shape=shape, pause_ns=pause_ns, isa=isa
+            )
+
+        return make(self.isa or self.fastest.of_kernel(worker.kernel, make), worker.pause_ns)
 
     def _spin(self, cpu: int) -> list[_measure.Worker]:
         """Return a co-runner that keeps another core awake: an idle core makes clocks change."""

@@ -11,7 +11,8 @@ import pytest
 
 from nearfar import _measure
 from nearfar.measure.environment import StolenTime
-from nearfar.measure.sampler import WARM_UP_ACCESSES, Sampler
+from nearfar.measure.sampler import Sampler
+from nearfar.measure.warm_up import WARM_UP_ACCESSES
 from nearfar.memories.topology import detect
 from nearfar.samples.point import SamplePoint
 
@@ -219,10 +220,10 @@ def test_a_large_region_that_no_cache_keeps_is_warmed_up_in_full_once() -> None:
     beyond = point("chase", region_bytes=3 << 29)  # larger than the last level
     full, _ = made._warm_up(uncached)
     assert made._warm_up(beyond)[0] > WARM_UP_ACCESSES
-    made._note_if_uncached(kept, 3)  # the second pass was faster than the first, the third was not
-    made._note_if_uncached(uncached, 2)
-    made._note_if_uncached(kept, 3)
-    made._note_if_uncached(kept, 2)  # it was still warm
+    made._warming.note_passes(kept, 3)  # only the second pass was faster than the one before
+    made._warming.note_passes(uncached, 2)
+    made._warming.note_passes(kept, 3)
+    made._warming.note_passes(kept, 2)  # it was still warm
     assert made._warm_up(kept) == (12 * (32 << 20) // 64, (32 << 20) // 64)
     assert made._warm_up(uncached) == (WARM_UP_ACCESSES, 0)
     assert made._warm_up(beyond) == (WARM_UP_ACCESSES, 0)

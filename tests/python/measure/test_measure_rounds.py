@@ -16,8 +16,9 @@ from nearfar.measure.rounds import (
     half_width,
     run_rounds,
 )
-from nearfar.measure.sampler import WARM_UP_ACCESSES, Sample, warm_up_accesses
+from nearfar.measure.sampler import Sample
 from nearfar.measure.surfaces._surface import region_sizes
+from nearfar.measure.warm_up import WARM_UP_ACCESSES, warm_up_accesses
 from nearfar.samples.point import SamplePoint
 
 POINTS = [SamplePoint("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -46,10 +47,9 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
             break
         block = bench.block(memory, BLOCK_BYTES)
         held.append(block)
-        workers = [
-            _measure.Worker(cpu, "read", block, part=part, parts=len(cpus))
-            for part, cpu in enumerate(cpus)
-        ]
+        make = partial(_reader, block, cpus)
+        isa = bench.fastest.of_kernel("read", partial(make, 0))
+        workers = [make(part, isa) for part in range(len(cpus))]
         rates = [
             sum(worker.gb_per_s for worker in _measure.together(workers, PASS_NS, PASS_NS / 5).each)
             for _ in range(SAMPLES)
@@ -70,3 +70,7 @@ def physical_address(address: int) -> int:
     except (OSError, struct.error):
         return 0
     return (entry & FRAME) * page if entry & PRESENT else 0
+
+
+def _reader(block: _measure.Memory, cpus: tuple[int, ...], part: int, isa: str) -> _measure.Worker:
+    return _measure.Worker(cpus[part], "read", block, part=part, parts=len(cpus), isa=isa)

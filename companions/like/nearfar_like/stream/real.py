@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.measure import obtain, room
+from nearfar.measure.fastest_isa import FastestIsa
 from nearfar.measure.native import _measure, require_native
 from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec, Pages, parse_spec
@@ -38,6 +40,7 @@ class RealArrays:
         self.threads = sum(len(cpus) for cpus in self._shares.values())
         self.llc_bytes = self._machine.total_llc_bytes * len(self._shares)
         self.notes: list[str] = []
+        self._fastest = FastestIsa()
         if self._spec.kind == "file" and not obtain.is_direct(self._spec):
             self.notes.append(
                 f"{self._spec.path} is not on a DAX file system: what is measured is its page "
@@ -137,17 +140,24 @@ class RealArrays:
 
     def _run(self, function: StreamFunction, duration_ns: float) -> list[float]:
         """Return GB/s of every thread."""
-        workers = [
-            _measure.Worker(
-                cpu,
+
+        def make(node: int, part: int, isa: str) -> _measure.Worker:
+            cpus = self._shares[node]
+            return _measure.Worker(
+                cpus[part],
                 function.kernel,
                 self._memories[node],
                 region_bytes=self._part_bytes(function) * len(cpus),
                 part=part,
                 parts=len(cpus),
+                isa=isa,
             )
+
+        isa = self._fastest.of_kernel(function.kernel, partial(make, next(iter(self._shares)), 0))
+        workers = [
+            make(node, part, isa)
             for node, cpus in self._shares.items()
-            for part, cpu in enumerate(cpus)
+            for part in range(len(cpus))
         ]
         measured = _measure.together(workers, duration_ns, WARM_UP_NS)
         return [float(worker.gb_per_s) for worker in measured.each]
