@@ -36,7 +36,7 @@ from nearfar.base.statistics import median_estimate
 from nearfar.measure.fastest_isa import FastestIsa
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory, Worker
+    from nearfar._measure import Memory
 
 SECONDS = 214
 
@@ -208,11 +208,11 @@ def our_gb_per_s(memory: Memory, fastest: FastestIsa, kernel: str, cpus: tuple[i
     """Return GB/s of payload of our kernel, all threads together, by the clock."""
     from nearfar import _measure
 
-    def make(part: int, isa: str) -> Worker:
-        return _measure.Worker(cpus[part], kernel, memory, part=part, parts=len(cpus), isa=isa)
-
-    isa = fastest.of_kernel(kernel, partial(make, 0))
-    workers = [make(part, isa) for part in range(len(cpus))]
+    isa = fastest.of_kernel(kernel, cpus[0], memory)
+    workers = [
+        _measure.Worker(cpu, kernel, memory, part=part, parts=len(cpus), isa=isa)
+        for part, cpu in enumerate(cpus)
+    ]
     # By the clock, as in likwid-bench: preemption of one of the two would otherwise be a
     # difference.
     together = _measure.together(workers, RUN_S * 1e9, RUN_S / 5 * 1e9, by_clock=True)

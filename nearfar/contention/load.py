@@ -28,11 +28,8 @@ def main(arguments: list[str]) -> None:
     cpu, kernel, size_bytes, text = arguments
     spec = parse_spec(text)
     memory = source_of(spec, detect())(int(size_bytes), spec.pages or "4k")
-
-    def make(isa: str) -> Worker:
-        return Worker(int(cpu), kernel, memory, region_bytes=int(size_bytes), isa=isa)
-
-    worker = make(FastestIsa().of_kernel(kernel, make))
+    isa = FastestIsa().of_kernel(kernel, int(cpu), memory)
+    worker = Worker(int(cpu), kernel, memory, region_bytes=int(size_bytes), isa=isa)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -17,7 +16,7 @@ from nearfar.memories.spec import MemorySpec, Pages
 from nearfar.memories.topology import Topology, node_memory_bytes
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory, Worker
+    from nearfar._measure import Memory
 
 DURATION_NS = 15e6
 WARM_UP_NS = 3e6
@@ -59,9 +58,12 @@ class CompetingCopies:
         for number, (copy, threads) in enumerate(run):
             source, target = self._source_and_target(copy, second=number > 0)
             for part in range(threads):
-                make = partial(_copier, self._cpus[used], (source, target), part, threads)
-                workers.append(make(self._fastest.of_kernel("copy", make)))
+                cpu = self._cpus[used]
                 used += 1
+                isa = self._fastest.of_kernel("copy", cpu, source, target)
+                workers.append(
+                    _measure.Worker(cpu, "copy", source, target, part=part, parts=threads, isa=isa)
+                )
         if used < self.threads and len(workers) == 1:
             # A lone worker is timed by its CPU time, several by the wall clock. A second worker
             # that stays in its first-level cache makes both cases comparable, in timing and in
@@ -128,10 +130,6 @@ def _buffer_bytes(a: MemorySpec, b: MemorySpec, machine: Topology) -> int:
             ExitCode.MACHINE_LACKS,
         )
     return size
-
-
-def _copier(cpu: int, from_to: tuple[Memory, Memory], part: int, parts: int, isa: str) -> Worker:
-    return _measure.Worker(cpu, "copy", *from_to, part=part, parts=parts, isa=isa)
 
 
 def _in_one_memory(a: MemorySpec, b: MemorySpec, of_a: list[Memory], of_b: list[Memory]) -> bool:

@@ -7,58 +7,81 @@ Rapids) reads most with AVX-512.
 
 from __future__ import annotations
 
+import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nearfar.measure.native import _measure
 
 if TYPE_CHECKING:
-    from nearfar._measure import Worker
+    from nearfar._measure import Memory, Worker
 
-ROUNDS = 5
-TRIAL_NS = 5e6
-WARM_UP_NS = 1e6
-"""Turns of each instruction set, and the time of one: 90 ms a kernel. Sets whose difference this
-does not show may as well be used."""
+ROUNDS = 9
+QUICK_ROUNDS = 3
+"""Turns of each instruction set. Sets whose difference they do not show may as well be used."""
+
+TRIAL_NS = 20e6
+WARM_UP_NS = 3e6
+"""Timed and warm-up time, as in a sample: less would stay in a large last-level cache."""
+
+MAX_BEHIND = 0.05
+"""How far a set may be behind the fastest to go on after QUICK_ROUNDS."""
 
 
 @dataclass
 class FastestIsa:
     """The fastest instruction set of each kernel, tried once."""
 
+    rounds: int = ROUNDS
     _chosen: dict[str, str] = field(default_factory=dict, init=False)
 
-    def of_kernel(self, kernel: str, make: Callable[[str], Worker]) -> str:
+    def of_kernel(self, kernel: str, cpu: int, memory: Memory, second: Memory | None = None) -> str:
         """Return the instruction set (sse2, avx2, avx512) of a kernel.
 
-        The first call for a kernel runs the workers that `make` makes for each set, one at a time.
-        They must not pause between accesses.
+        The first call for a kernel, or for one with its loop, runs that loop in sequence over
+        `memory` with each set, one at a time. It writes to `memory`, or to `second`, if it stores.
         """
-        if kernel not in self._chosen:
-            self._chosen[kernel] = _fastest(kernel, make)
-        return self._chosen[kernel]
+        loop = _loop_of(kernel)
+        if loop not in self._chosen:
+            self._chosen[loop] = self._find(
+                loop, partial(_measure.Worker, cpu, loop, memory, second)
+            )
+        return self._chosen[loop]
 
     def chosen(self, kernel: str) -> str:
         """Return the instruction set of a kernel; empty: none was chosen yet."""
-        return self._chosen.get(kernel, "")
+        return self._chosen.get(_loop_of(kernel), "")
 
     def all_chosen(self) -> list[str]:
         """Return the instruction sets in use, sorted."""
         return sorted(set(self._chosen.values()))
 
+    def _find(self, loop: str, make: Callable[..., Worker]) -> str:
+        kernel = next(kernel for kernel in _measure.kernels() if kernel.name == loop)
+        usable = [isa for isa in _measure.isas() if not kernel.missing(isa)]
+        left = [isa for isa in usable if isa != "scalar"] or usable
+        workers = {isa: make(isa=isa) for isa in left}
+        rates: dict[str, list[float]] = {isa: [] for isa in left}
+        for done in range(self.rounds):
+            if done >= QUICK_ROUNDS:
+                left = _without_slow(rates, left)
+            if len(left) == 1:
+                return left[0]
+            for isa in left:
+                together = _measure.together([workers[isa]], TRIAL_NS, WARM_UP_NS)
+                rates[isa].append(together.each[0].gb_per_s)
+        return max(left, key=lambda isa: statistics.median(rates[isa]))
 
-def _fastest(name: str, make: Callable[[str], Worker]) -> str:
-    kernel = next(kernel for kernel in _measure.kernels() if kernel.name == name)
-    usable = [isa for isa in _measure.isas() if not kernel.missing(isa)]
-    candidates = [isa for isa in usable if isa != "scalar"] or usable
-    if len(candidates) < 2:
-        return candidates[0]
-    workers = {isa: make(isa) for isa in candidates}
-    rates: dict[str, list[float]] = {isa: [] for isa in candidates}
-    for _ in range(ROUNDS):
-        for isa, worker in workers.items():
-            together = _measure.together([worker], TRIAL_NS, WARM_UP_NS)
-            rates[isa].append(together.each[0].gb_per_s)
-    return max(candidates, key=lambda isa: statistics.median(rates[isa]))
+
+def _loop_of(kernel: str) -> str:
+    """Return the kernel whose loop over lines a kernel of another order has."""
+    return re.sub("-(random|strided|aliased)$", "", kernel)
+
+
+def _without_slow(rates: Mapping[str, Sequence[float]], left: list[str]) -> list[str]:
+    """Return the sets of `left` that are at most MAX_BEHIND behind the fastest, by medians."""
+    medians = {isa: statistics.median(rates[isa]) for isa in left}
+    return [isa for isa in left if medians[isa] >= (1 - MAX_BEHIND) * max(medians.values())]

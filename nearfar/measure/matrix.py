@@ -7,7 +7,6 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,7 +25,7 @@ from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec
 
 if TYPE_CHECKING:
-    from nearfar._measure import Memory, Worker
+    from nearfar._measure import Memory
 
 
 MAX_PAIRS = 300
@@ -226,13 +225,10 @@ class RealProber:
 
     def read_gb_per_s(self, cpus: Sequence[int]) -> float:
         """Return GB/s that all `cpus` read together, each its own part."""
-
-        def reader(part: int, isa: str) -> Worker:
-            return _measure.Worker(
-                cpus[part], "read", memory=self._memory, part=part, parts=len(cpus), isa=isa
-            )
-
-        isa = self._fastest.of_kernel("read", partial(reader, 0))
-        workers = [reader(part, isa) for part in range(len(cpus))]
+        isa = self._fastest.of_kernel("read", cpus[0], self._memory)
+        workers = [
+            _measure.Worker(cpu, "read", memory=self._memory, part=part, parts=len(cpus), isa=isa)
+            for part, cpu in enumerate(cpus)
+        ]
         drawn = _measure.together(workers, DURATION_NS, WARM_UP_NS)
         return float(sum(worker.gb_per_s for worker in drawn.each))

@@ -69,6 +69,7 @@ def open_real(
         # A separate buffer: lines that two cores use would come from caches.
         load_buffer=source(sizes.buffer_bytes, best) if contended else None,
         spin=options.spin,
+        quick=quick,
     )
     spins = options.spin and len(cpus) > 1 and not contended
     return OpenedMemory(

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nearfar.measure.environment import StolenTime
-from nearfar.measure.fastest_isa import FastestIsa
+from nearfar.measure.fastest_isa import QUICK_ROUNDS, ROUNDS, FastestIsa
 from nearfar.measure.native import _measure
 from nearfar.measure.subject import SubjectFacts
 from nearfar.measure.warm_up import WarmUp
@@ -74,6 +74,8 @@ class Sampler:
     load_buffer: Memory | None = None
     """Buffer of the contending core, if there is one."""
     spin: bool = True
+    quick: bool = False
+    """Whether fewer turns choose instruction sets."""
     isa: str = ""
     """Instruction set of the kernels (sse2, avx2, avx512); empty: each kernel's fastest here."""
     loops_s: float = field(default=0.0, init=False)
@@ -85,12 +87,13 @@ class Sampler:
     """Whether the whole memory of every page size was linked."""
     _stolen: StolenTime = field(init=False)
     _warming: WarmUp = field(init=False)
-    _fastest: FastestIsa = field(default_factory=FastestIsa, init=False)
+    _fastest: FastestIsa = field(init=False)
 
     def __post_init__(self) -> None:
         """Watch the CPUs that measure."""
         self._stolen = StolenTime(self.cpus)
         self._warming = WarmUp(self.llc_bytes)
+        self._fastest = FastestIsa(QUICK_ROUNDS if self.quick else ROUNDS)
 
     @cached_property
     def _buffer(self) -> Memory:
@@ -287,33 +290,28 @@ class Sampler:
     def _worker(
         self, point: SamplePoint, cpu: int, memory: Memory, part: int = 0, parts: int = 1
     ) -> Worker:
-        shape = self._shape(point)
+        return _measure.Worker(
+            cpu,
+            point.kernel,
+            memory,
+            region_bytes=point.region_bytes,
+            part=part,
+            parts=parts,
+            shape=self._shape(point),
+            chains=point.chains,
+            isa=self._isa_for(point.kernel, cpu, memory),
+        )
 
-        def make(isa: str) -> Worker:
-            return _measure.Worker(
-                cpu,
-                point.kernel,
-                memory,
-                region_bytes=point.region_bytes,
-                part=part,
-                parts=parts,
-                shape=shape,
-                chains=point.chains,
-                isa=isa,
-            )
-
-        return make(self._isa_for(point.kernel, make))
-
-    def _isa_for(self, kernel: str, make: Callable[[str], Worker]) -> str:
+    def _isa_for(self, kernel: str, cpu: int, memory: Memory) -> str:
         """Return the kernel's instruction set; empty: the widest.
 
-        That is for kernels whose accesses wait for each other. `make` makes workers to try.
+        That is for kernels whose accesses wait for each other.
         """
         if self.isa or kernel in self._latency_kernels:
             return self.isa
         begin = time.perf_counter()
         try:
-            return self._fastest.of_kernel(kernel, make)
+            return self._fastest.of_kernel(kernel, cpu, memory)
         finally:
             self.set_up_s += time.perf_counter() - begin
 
@@ -324,12 +322,10 @@ class Sampler:
     def _contending_worker(self) -> list[Worker]:
         if self.load == "none":
             return []
-        kernel = LOAD_KERNELS[self.load]
-
-        def make(isa: str) -> Worker:
-            return _measure.Worker(self.cpus[-1], kernel, self.load_buffer, isa=isa)
-
-        return [make(self._isa_for(kernel, make))]
+        assert self.load_buffer is not None
+        kernel, cpu = LOAD_KERNELS[self.load], self.cpus[-1]
+        isa = self._isa_for(kernel, cpu, self.load_buffer)
+        return [_measure.Worker(cpu, kernel, self.load_buffer, isa=isa)]
 
     def _generators(self, point: SamplePoint, first: int) -> list[Worker]:
         if point.pause_ns is None or not point.generator:
@@ -340,22 +336,19 @@ class Sampler:
         shape = _measure.Shape(
             read_share=DEFAULT_READ_SHARE if point.read_share is None else point.read_share
         )
-        generator, pause_ns, buffer = point.generator, point.pause_ns, self._buffer
-
-        def make(part: int, pause_ns: float, isa: str) -> Worker:
-            return _measure.Worker(
-                others[part],
-                generator,
-                buffer,
+        return [
+            _measure.Worker(
+                cpu,
+                point.generator,
+                self._buffer,
                 part=part,
                 parts=len(others),
                 shape=shape,
-                pause_ns=pause_ns,
-                isa=isa,
+                pause_ns=point.pause_ns,
+                isa=self._isa_for(point.generator, cpu, self._buffer),
             )
-
-        isa = self._isa_for(generator, partial(make, 0, 0.0)) if others else ""
-        return [make(part, pause_ns, isa) for part in range(len(others))]
+            for part, cpu in enumerate(others)
+        ]
 
     def _total_gb_per_s(self, point: SamplePoint, timing: Timing) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""

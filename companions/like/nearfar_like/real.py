@@ -169,13 +169,14 @@ class RealBench:
             window_bytes=worker.window_bytes,
             read_share=1.0 if worker.read_share is None else worker.read_share,
         )
-
-        def make(isa: str, pause_ns: float = 0.0) -> _measure.Worker:
-            return _measure.Worker(
-                worker.cpu, worker.kernel, memory, shape=shape, pause_ns=pause_ns, isa=isa
-            )
-
-        return make(self.isa or self.fastest.of_kernel(worker.kernel, make), worker.pause_ns)
+        return _measure.Worker(
+            worker.cpu,
+            worker.kernel,
+            memory,
+            shape=shape,
+            pause_ns=worker.pause_ns,
+            isa=self.isa or self.fastest.of_kernel(worker.kernel, worker.cpu, memory),
+        )
 
     def _spin(self, cpu: int) -> list[_measure.Worker]:
         """Return a co-runner that keeps another core awake: an idle core makes clocks change."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -47,9 +46,11 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
             break
         block = bench.block(memory, BLOCK_BYTES)
         held.append(block)
-        make = partial(_reader, block, cpus)
-        isa = bench.fastest.of_kernel("read", partial(make, 0))
-        workers = [make(part, isa) for part in range(len(cpus))]
+        isa = bench.fastest.of_kernel("read", cpus[0], block)
+        workers = [
+            _measure.Worker(cpu, "read", block, part=part, parts=len(cpus), isa=isa)
+            for part, cpu in enumerate(cpus)
+        ]
         rates = [
             sum(worker.gb_per_s for worker in _measure.together(workers, PASS_NS, PASS_NS / 5).each)
             for _ in range(SAMPLES)
@@ -70,7 +71,3 @@ def physical_address(address: int) -> int:
     except (OSError, struct.error):
         return 0
     return (entry & FRAME) * page if entry & PRESENT else 0
-
-
-def _reader(block: _measure.Memory, cpus: tuple[int, ...], part: int, isa: str) -> _measure.Worker:
-    return _measure.Worker(cpus[part], "read", block, part=part, parts=len(cpus), isa=isa)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,6 +99,8 @@ class RealArrays:
 
     def fill(self, function: StreamFunction) -> None:
         """Fill arrays with increasing numbers, so that no two neighbours are equal."""
+        node, cpus = next(iter(self._shares.items()))
+        self._fastest.of_kernel(function.kernel, cpus[0], self._memories[node])
         for memory in self._memories.values():
             words = _words(memory)
             words[:] = np.arange(1, len(words) + 1, dtype=np.uint64)
@@ -140,24 +141,18 @@ class RealArrays:
 
     def _run(self, function: StreamFunction, duration_ns: float) -> list[float]:
         """Return GB/s of every thread."""
-
-        def make(node: int, part: int, isa: str) -> _measure.Worker:
-            cpus = self._shares[node]
-            return _measure.Worker(
-                cpus[part],
+        workers = [
+            _measure.Worker(
+                cpu,
                 function.kernel,
                 self._memories[node],
                 region_bytes=self._part_bytes(function) * len(cpus),
                 part=part,
                 parts=len(cpus),
-                isa=isa,
+                isa=self._fastest.chosen(function.kernel),
             )
-
-        isa = self._fastest.of_kernel(function.kernel, partial(make, next(iter(self._shares)), 0))
-        workers = [
-            make(node, part, isa)
             for node, cpus in self._shares.items()
-            for part in range(len(cpus))
+            for part, cpu in enumerate(cpus)
         ]
         measured = _measure.together(workers, duration_ns, WARM_UP_NS)
         return [float(worker.gb_per_s) for worker in measured.each]
