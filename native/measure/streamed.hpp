@@ -33,26 +33,20 @@ class Streamed final : public Kernel {
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     const Arrays arrays(lane, sources + 1, starts);
-    std::uint64_t sum = 0;
     in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
-      const auto all = std::make_index_sequence<sources>();
-      if constexpr (nt) {
-        operate(arrays, *lane.operations, at, count, all);
-      } else {
-        sum += operate(arrays, *lane.operations, at, count, all);
-      }
+      operate(arrays, *lane.operations, at, count, std::make_index_sequence<sources>());
     });
     if constexpr (nt) store_fence();
-    return sum;
+    return 0;
   }
 
  private:
   static constexpr bool nt = stores == Stores::non_temporal;
 
   template <std::size_t... source>
-  static auto operate(const Arrays& arrays, const Operations& operations, std::uint64_t at,
+  static void operate(const Arrays& arrays, const Operations& operations, std::uint64_t at,
                       std::uint64_t count, std::index_sequence<source...> /*sources*/) {
-    return (operations.*Operation)(arrays.target(at), arrays.source(source, at)..., count);
+    (operations.*Operation)(arrays.target(at), arrays.source(source, at)..., count);
   }
 };
 

@@ -58,7 +58,8 @@ def open_real(
     chased = {page_bytes: memory for page_bytes, (memory, _) in mapped.items()}
     obtained = {page_bytes: pages for page_bytes, (_, pages) in mapped.items()}
     contended = spec.load != "none"
-    best = next(iter(obtained.values()))
+    # A separate buffer: lines that two cores use would come from caches.
+    load_buffer = source(sizes.buffer_bytes, next(iter(obtained.values()))) if contended else None
     sampler = Sampler(
         chased=chased,
         buffer_bytes=sizes.buffer_bytes,
@@ -66,12 +67,10 @@ def open_real(
         cpus=cpus,
         llc_bytes=machine.llc_bytes,
         load=spec.load,
-        # A separate buffer: lines that two cores use would come from caches.
-        load_buffer=source(sizes.buffer_bytes, best) if contended else None,
+        load_buffer=load_buffer,
         spin=options.spin,
         quick=quick,
     )
-    spins = options.spin and len(cpus) > 1 and not contended
     return OpenedMemory(
         subject=sampler,
         what=f"{spec} of {cpu_model()}",
@@ -88,7 +87,7 @@ def open_real(
             "largest_region": format_bytes(sizes.largest_bytes),
             CACHES_FACT: ", ".join(map(format_bytes, topology.data_cache_bytes())) or "unknown",
             "bandwidth_buffer": format_bytes(sizes.buffer_bytes),
-            "idle_core_kept_awake": "yes" if spins else "no",
+            "idle_core_kept_awake": "yes" if sampler.keeps_awake else "no",
         },
         warnings=warnings,
     )

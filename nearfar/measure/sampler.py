@@ -116,10 +116,14 @@ class Sampler:
     def _fenced_kernels(self) -> frozenset[str]:
         return frozenset(k.name for k in _measure.kernels() if k.traffic().fences > 0)
 
+    @property
+    def keeps_awake(self) -> bool:
+        """Whether a spinning co-runner keeps another core awake while latencies are measured."""
+        return self.spin and len(self.cpus) > 1 and self.load == "none"
+
     @cached_property
     def _spinner(self) -> list[Worker]:
-        """The co-runner that keeps another core awake, where one is wanted and there is a core."""
-        return [_measure.Worker(self.cpus[-1])] if self.spin and len(self.cpus) > 1 else []
+        return [_measure.Worker(self.cpus[-1])] if self.keeps_awake else []
 
     def use_isa(self, isa: str) -> None:
         """Use the kernels of another instruction set from now on."""

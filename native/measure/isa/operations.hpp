@@ -11,8 +11,8 @@ namespace nearfar::measure {
 // Lines per gather or scatter.
 inline constexpr unsigned scattered_lines = 8;
 
-// Operations on `count` adjacent lines. Those with a result return the sum of all loaded or all
-// stored 64-bit words, modulo 2^64. None fences; see store_fence(). Arithmetic is on integers,
+// Operations on `count` adjacent lines. Those with a result return the sum of all loaded 64-bit
+// words, modulo 2^64. None fences; see store_fence(). Arithmetic is on integers,
 // because memory may hold denormal numbers, which are slow.
 struct Operations {
   using Line = const std::byte*;
@@ -27,14 +27,14 @@ struct Operations {
   void (*nt_store)(std::byte* to, std::uint64_t count, std::uint64_t value);
   std::uint64_t (*update)(std::byte* at, std::uint64_t count);  // adds 1 to each word
 
-  std::uint64_t (*copy)(std::byte* to, Line a, std::uint64_t count);
+  void (*copy)(std::byte* to, Line a, std::uint64_t count);
   void (*copy_nt)(std::byte* to, Line a, std::uint64_t count);
-  std::uint64_t (*scale)(std::byte* to, Line a, std::uint64_t count);           // 3 a
-  std::uint64_t (*add)(std::byte* to, Line a, Line b, std::uint64_t count);     // a + b
-  std::uint64_t (*stream)(std::byte* to, Line a, Line b, std::uint64_t count);  // a + 3 b
+  void (*scale)(std::byte* to, Line a, std::uint64_t count);           // 3 a
+  void (*add)(std::byte* to, Line a, Line b, std::uint64_t count);     // a + b
+  void (*stream)(std::byte* to, Line a, Line b, std::uint64_t count);  // a + 3 b
   void (*stream_nt)(std::byte* to, Line a, Line b, std::uint64_t count);
   // (a xor b) + c
-  std::uint64_t (*triad)(std::byte* to, Line a, Line b, Line c, std::uint64_t count);
+  void (*triad)(std::byte* to, Line a, Line b, Line c, std::uint64_t count);
   void (*triad_nt)(std::byte* to, Line a, Line b, Line c, std::uint64_t count);
 
   // Reads the i-th of `count` lines, from `from` on, if bit i of `reads` is set; else writes it,

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 #include <stdexcept>
-#include <type_traits>
 
 using namespace nearfar::measure;
 
@@ -81,35 +80,30 @@ TEST_CASE("every instruction set computes the array kernels") {
     CAPTURE(operations.name);
     auto check = [&](auto run, auto expected) {
       Buffer target;
-      if constexpr (std::is_void_v<decltype(run(target.line(1)))>) {
-        run(target.line(1));
-      } else {
-        const std::uint64_t sum = run(target.line(1));
-        CHECK(sum == target.sum());
-      }
+      run(target.line(1));
       CHECK(target.holds(expected));
     };
     auto check_copy = [&](auto copy) {
-      check([&](std::byte* to) { return copy(to, a.line(1), lines); },
+      check([&](std::byte* to) { copy(to, a.line(1), lines); },
             [&](std::size_t i) { return a.word[i]; });
     };
     check_copy(operations.copy);
     check_copy(operations.copy_nt);
     auto check_stream = [&](auto stream) {
-      check([&](std::byte* to) { return stream(to, a.line(1), b.line(1), lines); },
+      check([&](std::byte* to) { stream(to, a.line(1), b.line(1), lines); },
             [&](std::size_t i) { return a.word[i] + 3 * b.word[i]; });
     };
     check_stream(operations.stream);
     check_stream(operations.stream_nt);
     auto check_triad = [&](auto triad) {
-      check([&](std::byte* to) { return triad(to, a.line(1), b.line(1), c.line(1), lines); },
+      check([&](std::byte* to) { triad(to, a.line(1), b.line(1), c.line(1), lines); },
             [&](std::size_t i) { return (a.word[i] ^ b.word[i]) + c.word[i]; });
     };
     check_triad(operations.triad);
     check_triad(operations.triad_nt);
-    check([&](std::byte* to) { return operations.scale(to, a.line(1), lines); },
+    check([&](std::byte* to) { operations.scale(to, a.line(1), lines); },
           [&](std::size_t i) { return 3 * a.word[i]; });
-    check([&](std::byte* to) { return operations.add(to, a.line(1), b.line(1), lines); },
+    check([&](std::byte* to) { operations.add(to, a.line(1), b.line(1), lines); },
           [&](std::size_t i) { return a.word[i] + b.word[i]; });
   }
 }
