@@ -14,6 +14,7 @@ from nearfar.measure.figures import effective_llc_bytes
 from nearfar.measure.native import _measure
 from nearfar.measure.parts import PartResults, TimeBudget
 from nearfar.measure.rounds import Rounds
+from nearfar.measure.sampler import Sampler
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import Samples, Surface, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
@@ -166,4 +167,6 @@ def _surroundings(made: Assembly) -> tuple[dict[str, str], list[str]]:
     recorded, disturbances = environment.describe(made.before, made.after)
     recorded |= environment.fixed_facts(made.opened.cpus[0])
     recorded["vector_extension"] = _measure.vector_extension()
+    if isinstance(made.opened.subject, Sampler) and (used := made.opened.subject.isas()):
+        recorded["instruction_sets"] = ", ".join(f"{kernel} {used[kernel]}" for kernel in used)
     return recorded, disturbances

@@ -55,9 +55,9 @@ class FastestIsa:
         """Return the instruction set of a kernel; empty: none was chosen yet."""
         return self._chosen.get(_loop_of(kernel), "")
 
-    def all_chosen(self) -> list[str]:
-        """Return the instruction sets in use, sorted."""
-        return sorted(set(self._chosen.values()))
+    def all_chosen(self) -> dict[str, str]:
+        """Return the chosen instruction sets by sequential kernel, in alphabetical order."""
+        return dict(sorted(self._chosen.items()))
 
     def _find(self, loop: str, make: Callable[..., Worker]) -> str:
         kernel = next(kernel for kernel in _measure.kernels() if kernel.name == loop)

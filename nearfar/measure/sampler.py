@@ -134,6 +134,10 @@ class Sampler:
         """Return the instruction set that the kernel's latest samples were taken with."""
         return self.isa or self._fastest.chosen(kernel) or str(_measure.vector_extension())
 
+    def isas(self) -> dict[str, str]:
+        """Return the chosen instruction sets by kernel, in alphabetical order."""
+        return self._fastest.all_chosen()
+
     def facts(self) -> SubjectFacts:
         """Return what is known before measuring."""
         overhead_ns, resolution_ns = _measure.access_timer()

@@ -54,7 +54,11 @@ class RealBench:
     @property
     def vector(self) -> str:
         """Instruction sets in use; those of bandwidths are known once they were measured."""
-        return self.isa or ", ".join(self.fastest.all_chosen()) or str(_measure.isas()[0])
+        return (
+            self.isa
+            or ", ".join(sorted(set(self.fastest.all_chosen().values())))
+            or str(_measure.isas()[0])
+        )
 
     @cached_property
     def ghz(self) -> float:
