@@ -1,10 +1,11 @@
-"""Idle latency of `measure` next to a reference chase, in the same pages and turns.
+"""Idle latency of `measure` next to a reference chase, in the same lines and turns.
 
-The reference (latency_chase.c) shares no code with our kernels: its own order, loop, clock and way
-to leave out other work. Both chase the same memory file, because two mappings of fresh pages may
-differ. Each run links the file again. Both sides give the lower quartile of their samples, which is
-close to the undisturbed latency; a profile has medians, 2 to 5 % higher here, because the clock of
-a shared machine changes.
+The reference (latency_chase.c) shares no code with our kernels: its own order, loop and clock. Both
+chase the same memory file, because two mappings of fresh pages may differ, by links in different
+words of its lines. Their samples take turns of some 40 ms, because the latency of a shared machine
+drifts by 10 % within seconds. A round links the file again. It has the lower quartile of each
+side's samples, which is close to the undisturbed latency; a profile has medians, 2 to 5 % higher
+here. The median of the rounds' ratios counts.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 
-from benchmarks import Row, alternate, make_row, paired_ratio
+from benchmarks import Row, make_row
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.statistics import median_estimate
 from nearfar.base.units import format_bytes
 
-SECONDS = 35
+SECONDS = 40
 
-PAIRS = 7
+ROUNDS = 9
 SAMPLES = 21
-"""Samples of ours in a turn, 15 ms each, as long as the reference's."""
+"""Samples of each side in a round, 15 ms each."""
 PAGE_BYTES = 4096
 BLOCK_BYTES = 2 << 20
 CACHED = (16 << 10, 256 << 10)
@@ -46,32 +48,35 @@ def rows() -> Iterator[Row]:
         subprocess.run(["cc", "-O2", source, "-o", str(reference)], check=True)
         beyond = max(BEYOND_BYTES, 2 * machine.llc_bytes + BLOCK_BYTES)
         for region_bytes in (*CACHED, beyond // BLOCK_BYTES * BLOCK_BYTES):
-            descriptor = os.memfd_create("latency")
-            os.truncate(descriptor, region_bytes)
-            try:
-                ours, peer = alternate(
-                    [
-                        partial(_our_ns, descriptor, region_bytes, machine.cpus, machine.llc_bytes),
-                        partial(_peer_ns, reference, descriptor, region_bytes, machine.cpus[0]),
-                    ],
-                    PAIRS,
-                )
-            finally:
-                os.close(descriptor)
-            ratio = paired_ratio(ours, peer)
-            yield make_row(
-                f"idle latency of {format_bytes(region_bytes)}: {statistics.median(ours):.2f} ns, "
-                f"reference {statistics.median(peer):.2f}; ratio {ratio:.3f}",
-                100 * abs(ratio - 1),
-                "% off",
-                bar=3,
-                peer="a chase in C, lower quartile of samples of 15 ms",
-                command="make benchmarks ONLY=latency",
-            )
+            yield _row(reference, region_bytes, machine.cpus, machine.llc_bytes)
 
 
-def _our_ns(descriptor: int, region_bytes: int, cpus: tuple[int, ...], llc_bytes: int) -> float:
-    """Return the lower quartile of some samples, in memory that is linked again."""
+def _row(reference: Path, region_bytes: int, cpus: tuple[int, ...], llc_bytes: int) -> Row:
+    descriptor = os.memfd_create("latency")
+    os.truncate(descriptor, region_bytes)
+    try:
+        rounds = [
+            _round_ns(reference, descriptor, region_bytes, cpus, llc_bytes) for _ in range(ROUNDS)
+        ]
+    finally:
+        os.close(descriptor)
+    ratio = median_estimate([ours / peer for ours, peer in rounds])
+    ours, peer = (statistics.median(side) for side in zip(*rounds, strict=True))
+    return make_row(
+        f"idle latency of {format_bytes(region_bytes)}: {ours:.2f} ns, reference {peer:.2f}; "
+        f"ratio {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f})",
+        100 * abs(ratio.value - 1),
+        "% off",
+        bar=3,
+        peer="a chase in C, lower quartile of samples of 15 ms",
+        command="make benchmarks ONLY=latency",
+    )
+
+
+def _round_ns(
+    reference: Path, descriptor: int, region_bytes: int, cpus: tuple[int, ...], llc_bytes: int
+) -> tuple[float, float]:
+    """Return the lower quartiles of ours and of the reference, whose samples take turns."""
     from nearfar import _measure
     from nearfar.measure.sampler import Sampler
     from nearfar.samples.point import SamplePoint
@@ -83,20 +88,25 @@ def _our_ns(descriptor: int, region_bytes: int, cpus: tuple[int, ...], llc_bytes
 
     sampler = Sampler({PAGE_BYTES: memory}, region_bytes, refuse, cpus, llc_bytes)
     point = SamplePoint("latency", "chase", PAGE_BYTES, region_bytes)
-    samples = sorted(sampler.sample(point).value for _ in range(SAMPLES))
-    return samples[SAMPLES // 4]
+    command = [str(reference), str(descriptor), str(region_bytes), str(cpus[0])]
+    ours, peer = [], []
+    with subprocess.Popen(
+        command, stdin=PIPE, stdout=PIPE, text=True, pass_fds=(descriptor,)
+    ) as chase:
+        assert chase.stdin is not None
+        _answer(chase)  # linked
+        for _ in range(SAMPLES):
+            ours.append(sampler.sample(point).value)
+            chase.stdin.write(".")
+            chase.stdin.flush()
+            peer.append(float(_answer(chase)))
+        chase.stdin.close()
+    return sorted(ours)[SAMPLES // 4], sorted(peer)[SAMPLES // 4]
 
 
-def _peer_ns(reference: Path, descriptor: int, region_bytes: int, cpu: int) -> float:
-    done = subprocess.run(
-        [reference, str(descriptor), str(region_bytes), str(cpu)],
-        capture_output=True,
-        text=True,
-        pass_fds=(descriptor,),
-        check=False,
-    )
-    if done.returncode != 0:
-        raise NearfarError(
-            f"the reference chase failed with {done.returncode}", ExitCode.MACHINE_LACKS
-        )
-    return float(done.stdout)
+def _answer(chase: subprocess.Popen[str]) -> str:
+    assert chase.stdout is not None
+    line = chase.stdout.readline()
+    if not line:
+        raise NearfarError("the reference chase ended early", ExitCode.MACHINE_LACKS)
+    return line
