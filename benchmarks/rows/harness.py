@@ -4,7 +4,8 @@ Of every call of `Sampler.sample`, the part outside of a kernel's loop (warm-up 
 pinning, starting other threads and waiting for them, clocks between passes, the path through
 Python, checks for stolen time, conversion of ticks to ns. Clocks between the parts of a timed
 stretch, 1 us per half millisecond, count as loop. Set-up is left out: a measurement maps and links
-memory only once. The points are of every kind in a quick measurement, in its proportions.
+memory, and chooses instruction sets, only once. The points are of every kind in a quick
+measurement, in its proportions.
 All times are wall time: where other programs need the cores, their delays count as outside, and the
 median over rounds holds for that machine in that state. The lower quartile, printed next to it, is
 close to the harness' own time.

@@ -5,7 +5,8 @@ chase the same memory file, because two mappings of fresh pages may differ, by l
 words of its lines. Their samples take turns of some 40 ms, because the latency of a shared machine
 drifts by 10 % within seconds. A round links the file again. It has the lower quartile of each
 side's samples, which is close to the undisturbed latency; a profile has medians, 2 to 5 % higher
-here. The median of the rounds' ratios counts.
+here. The median of the rounds' ratios counts. Ours also leaves out parts of a sample in which other
+work ran. No other core is kept awake, as `measure` does, because the reference does not.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _round_ns(
     def refuse(page_bytes: int, size_bytes: int) -> _measure.Memory:
         raise AssertionError(f"a chase needs no buffer of {size_bytes} B, {page_bytes} B pages")
 
-    sampler = Sampler({PAGE_BYTES: memory}, region_bytes, refuse, cpus, llc_bytes)
+    sampler = Sampler({PAGE_BYTES: memory}, region_bytes, refuse, cpus, llc_bytes, spin=False)
     point = SamplePoint("latency", "chase", PAGE_BYTES, region_bytes)
     command = [str(reference), str(descriptor), str(region_bytes), str(cpus[0])]
     ours, peer = [], []

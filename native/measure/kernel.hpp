@@ -84,7 +84,7 @@ class Kernel {
   [[nodiscard]] virtual std::string missing(const Operations& /*operations*/) const { return {}; }
 
   // Runs `iterations` iterations from lane.position. Returns a value that depends on everything it
-  // read, so that no read is optimised away (tests check it).
+  // read and did not store, so that no read is optimised away (tests check it).
   virtual std::uint64_t run(Lane& lane, std::uint64_t iterations) const = 0;
 
   // Whether single accesses can be timed. each() then runs one iteration per entry of `ticks`,

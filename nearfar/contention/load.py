@@ -23,7 +23,7 @@ SLICE_NS = 2e9
 
 
 def main(arguments: list[str]) -> None:
-    """Load memory; prints ``ready`` once the memory is allocated."""
+    """Load memory; prints ``ready`` once the memory is allocated and an instruction set chosen."""
     end_with_parent(os.getppid())  # also while stopped
     cpu, kernel, size_bytes, text = arguments
     spec = parse_spec(text)

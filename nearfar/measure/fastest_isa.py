@@ -1,8 +1,8 @@
 """Choice of the instruction set whose loop moves most bytes on this processor.
 
-The widest is not always the fastest: an AMD EPYC (family 25, model 17) reads 18 GB/s with AVX-512,
-27 GB/s with AVX2 and 25 GB/s with SSE2 (likwid-bench: 23, 26 and 28), while an Intel Xeon (Emerald
-Rapids) reads most with AVX-512.
+The widest is not always the fastest. One core of an AMD EPYC (family 25, model 17) reads 18 GB/s
+with AVX-512, 27 GB/s with AVX2 and 25 GB/s with SSE2 (likwid-bench: 23, 26 and 28 GB/s). On an
+Intel Xeon (Emerald Rapids) likwid-bench reads most with AVX-512.
 """
 
 from __future__ import annotations
@@ -21,34 +21,39 @@ if TYPE_CHECKING:
 
 ROUNDS = 9
 QUICK_ROUNDS = 3
-"""Turns of each instruction set. Sets whose difference they do not show may as well be used."""
+"""Turns of each instruction set. If they show no difference between two, either may be used."""
 
 TRIAL_NS = 20e6
 WARM_UP_NS = 3e6
-"""Timed and warm-up time, as in a sample: less would stay in a large last-level cache."""
+"""Timed and warm-up time, as in a sample: less data would stay in a large last-level cache."""
 
-MAX_BEHIND = 0.05
-"""How far a set may be behind the fastest to go on after QUICK_ROUNDS."""
+TRIED_READ_SHARE = 0.5
+"""Read share of mixtures while they are tried."""
 
 
 @dataclass
 class FastestIsa:
-    """The fastest instruction set of each kernel, tried once."""
+    """The fastest instruction set of each kernel, tried once in the first memory that needs it."""
 
     rounds: int = ROUNDS
     _chosen: dict[str, str] = field(default_factory=dict, init=False)
 
     def of_kernel(self, kernel: str, cpu: int, memory: Memory, second: Memory | None = None) -> str:
-        """Return the instruction set (sse2, avx2, avx512) of a kernel.
+        """Return the instruction set (sse2, avx2, avx512) of a kernel; empty: any.
 
         The first call for a kernel, or for one with its loop, runs that loop in sequence over
         `memory` with each set, one at a time. It writes to `memory`, or to `second`, if it stores.
+        Kernels that chase links or fence use no vectors worth choosing and are not run.
         """
         loop = _loop_of(kernel)
         if loop not in self._chosen:
-            self._chosen[loop] = self._find(
-                loop, partial(_measure.Worker, cpu, loop, memory, second)
-            )
+            found = next(each for each in _measure.kernels() if each.name == loop)
+            if found.traffic().dependent_loads > 0 or found.traffic().fences > 0:
+                return ""
+            shape = _measure.Shape(read_share=TRIED_READ_SHARE)
+            make = partial(_measure.Worker, cpu, loop, memory, second, shape=shape)
+            usable = [isa for isa in _measure.isas() if not found.missing(isa)]
+            self._chosen[loop] = self._fastest([isa for isa in usable if isa != "scalar"], make)
         return self._chosen[loop]
 
     def chosen(self, kernel: str) -> str:
@@ -59,21 +64,19 @@ class FastestIsa:
         """Return the chosen instruction sets by sequential kernel, in alphabetical order."""
         return dict(sorted(self._chosen.items()))
 
-    def _find(self, loop: str, make: Callable[..., Worker]) -> str:
-        kernel = next(kernel for kernel in _measure.kernels() if kernel.name == loop)
-        usable = [isa for isa in _measure.isas() if not kernel.missing(isa)]
-        left = [isa for isa in usable if isa != "scalar"] or usable
+    def _fastest(self, left: list[str], make: Callable[..., Worker]) -> str:
+        """Return the fastest of some sets; empty: there are none (other processors)."""
         workers = {isa: make(isa=isa) for isa in left}
         rates: dict[str, list[float]] = {isa: [] for isa in left}
         for done in range(self.rounds):
             if done >= QUICK_ROUNDS:
                 left = _without_slow(rates, left)
-            if len(left) == 1:
-                return left[0]
+            if len(left) <= 1:
+                break
             for isa in left:
                 together = _measure.together([workers[isa]], TRIAL_NS, WARM_UP_NS)
                 rates[isa].append(together.each[0].gb_per_s)
-        return max(left, key=lambda isa: statistics.median(rates[isa]))
+        return max(left, key=lambda isa: statistics.median(rates[isa] or [0.0]), default="")
 
 
 def _loop_of(kernel: str) -> str:
@@ -82,6 +85,6 @@ def _loop_of(kernel: str) -> str:
 
 
 def _without_slow(rates: Mapping[str, Sequence[float]], left: list[str]) -> list[str]:
-    """Return the sets of `left` that are at most MAX_BEHIND behind the fastest, by medians."""
-    medians = {isa: statistics.median(rates[isa]) for isa in left}
-    return [isa for isa in left if medians[isa] >= (1 - MAX_BEHIND) * max(medians.values())]
+    """Return the sets of `left` whose best turn reaches the median of the fastest."""
+    least = max(statistics.median(rates[isa]) for isa in left)
+    return [isa for isa in left if max(rates[isa]) >= least]

@@ -311,11 +311,8 @@ class Sampler:
         )
 
     def _isa_for(self, kernel: str, cpu: int, memory: Memory) -> str:
-        """Return the kernel's instruction set; empty: the widest.
-
-        That is for kernels whose accesses wait for each other.
-        """
-        if self.isa or kernel in self._latency_kernels:
+        """Return the kernel's instruction set; empty: any."""
+        if self.isa:
             return self.isa
         begin = time.perf_counter()
         try:

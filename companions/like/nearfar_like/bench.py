@@ -113,7 +113,7 @@ class Bench(Protocol):
 
     @property
     def vector(self) -> str:
-        """Instruction set of the sequential kernels."""
+        """Instruction sets in use, the narrowest last; empty: a model."""
 
     @property
     def llc_bytes(self) -> int:

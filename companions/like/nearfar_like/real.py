@@ -38,7 +38,7 @@ class RealBench:
     isa: str = ""
     """Instruction set of the sequential kernels; empty: each kernel's fastest."""
     name: str = field(default="", init=False)
-    fastest: FastestIsa = field(default_factory=FastestIsa, init=False)
+    _fastest: FastestIsa = field(default_factory=FastestIsa, init=False)
     _held: dict[Key, _measure.Memory] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class RealBench:
         """Instruction sets in use; those of bandwidths are known once they were measured."""
         return (
             self.isa
-            or ", ".join(sorted(set(self.fastest.all_chosen().values())))
+            or ", ".join(sorted(set(self._fastest.all_chosen().values())))
             or str(_measure.isas()[0])
         )
 
@@ -167,6 +167,10 @@ class RealBench:
         """Map memory of a node that the caller keeps."""
         return self._map(BufferPlace(node), node, size_bytes, local_machine.default_pages())
 
+    def isa_of(self, kernel: str, cpu: int, memory: _measure.Memory) -> str:
+        """Return the requested instruction set, or the kernel's fastest, tried in `memory`."""
+        return self.isa or self._fastest.of_kernel(kernel, cpu, memory)
+
     def _native(self, worker: Worker, memory: _measure.Memory) -> _measure.Worker:
         shape = _measure.Shape(
             stride_bytes=worker.stride_bytes if worker.stride_bytes > 64 else 0,
@@ -179,7 +183,7 @@ class RealBench:
             memory,
             shape=shape,
             pause_ns=worker.pause_ns,
-            isa=self.isa or self.fastest.of_kernel(worker.kernel, worker.cpu, memory),
+            isa=self.isa_of(worker.kernel, worker.cpu, memory),
         )
 
     def _spin(self, cpu: int) -> list[_measure.Worker]:

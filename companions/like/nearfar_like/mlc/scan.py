@@ -46,7 +46,7 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
             break
         block = bench.block(memory, BLOCK_BYTES)
         held.append(block)
-        isa = bench.fastest.of_kernel("read", cpus[0], block)
+        isa = bench.isa_of("read", cpus[0], block)
         workers = [
             _measure.Worker(cpu, "read", block, part=part, parts=len(cpus), isa=isa)
             for part, cpu in enumerate(cpus)
