@@ -47,12 +47,12 @@ class FastestIsa:
         """
         loop = _loop_of(kernel)
         if loop not in self._chosen:
-            found = next(each for each in _measure.kernels() if each.name == loop)
-            if found.traffic().dependent_loads > 0 or found.traffic().fences > 0:
+            sequential = next(each for each in _measure.kernels() if each.name == loop)
+            if sequential.traffic().dependent_loads > 0 or sequential.traffic().fences > 0:
                 return ""
             shape = _measure.Shape(read_share=TRIED_READ_SHARE)
             make = partial(_measure.Worker, cpu, loop, memory, second, shape=shape)
-            usable = [isa for isa in _measure.isas() if not found.missing(isa)]
+            usable = [isa for isa in _measure.isas() if not sequential.missing(isa)]
             self._chosen[loop] = self._fastest([isa for isa in usable if isa != "scalar"], make)
         return self._chosen[loop]
 
