@@ -77,8 +77,8 @@ struct Loops {
     return Wide::sum(sum);
   }
 
-  // Ordinary stores: a line at a time. No sum: it would slow triads by 1 to 3 % (SSE2 on an AMD EPYC
-  // of family 25).
+  // Ordinary stores: a line at a time. No sum: it would slow triads by 1 to 3 % (SSE2 on an AMD
+  // EPYC of family 25).
   template <typename Compute>
   static void stored(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);
