@@ -8,6 +8,7 @@ command. Bounds of single fields are in their types (`nearfar.documents.fields`)
 from __future__ import annotations
 
 import re
+import threading
 from typing import TypeVar
 
 import msgspec
@@ -15,6 +16,10 @@ import msgspec
 from nearfar.base.errors import NearfarError
 
 T = TypeVar("T")
+_ONE_AT_A_TIME = threading.Lock()
+"""msgspec 0.22 registers a type before it knows the type's fields: a second thread that decodes
+this type at that moment crashes the process."""
+
 _ESCAPE = re.compile(rb"\\(?:(u00(?:0[0-8bcefBCEF]|1.|7[fF]|[89].)|[bfr])|.)", re.DOTALL)
 """A JSON escape; the group matches escapes of control characters except newline and tab."""
 _RAW = re.compile(rb"\x7f|\xc2([\x80-\x9f])")
@@ -33,10 +38,12 @@ def visible(data: bytes) -> bytes:
 def decoded(data: bytes, name: str, kind: type[T]) -> T:
     """Return the JSON in `data`, made `visible`, as `kind`; an error's sentence calls it `name`.
 
-    Raises msgspec.ValidationError where it is JSON of another shape.
+    Raises msgspec.ValidationError where it is JSON of another shape. Threads may call it at once.
     """
+    with _ONE_AT_A_TIME:
+        decoder = msgspec.json.Decoder(kind)
     try:
-        return msgspec.json.decode(data, type=kind)
+        return decoder.decode(data)
     except msgspec.ValidationError:
         raise
     except RecursionError:

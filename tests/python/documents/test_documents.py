@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,34 @@ def test_each_mistake_is_named(tmp_path: Path) -> None:
 def test_the_schema_names_every_key() -> None:
     definition = schema(WorkloadProfile)["$defs"]["WorkloadProfile"]
     assert {"kind", "version", "producer", "phases"} <= set(definition["properties"])
+
+
+DECODE_IN_THREADS = """
+import sys, threading
+import msgspec
+from nearfar.documents.gate import decoded
+
+def decode():
+    start.wait()
+    counts.append(decoded(b'{"x": [{"y": 1}], "z": {"a": {"y": 2}}}', "it", outer).x[0].y)
+
+sys.setswitchinterval(1e-6)
+counts = []
+for _ in range(100):
+    inner = msgspec.defstruct("Inner", [("y", int)])
+    outer = msgspec.defstruct("Outer", [("x", list[inner]), ("z", dict[str, inner])])
+    start = threading.Barrier(4)
+    threads = [threading.Thread(target=decode) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+print(sum(counts))
+"""
+"""Four threads at once are the first to decode a type; msgspec alone crashes (see `gate`)."""
+
+
+def test_threads_decode_a_new_type_at_the_same_time() -> None:
+    command = [sys.executable, "-c", DECODE_IN_THREADS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "400"), done.stderr
