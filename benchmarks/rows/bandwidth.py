@@ -9,9 +9,10 @@ the median of the ratios counts.
 The peer is the fastest of likwid-bench's vector kernels for the same arrays: its copy_avx overlaps
 too many lines on an AMD EPYC (family 25) and is up to 20 % below its copy_sse. A kernel of ours
 fails above its peer as it does below: it may count payload that it does not move.
-likwid-bench calibrates its clock in each run, over one second, up to 1 % off if it is preempted.
-Here a few runs do so, and their fastest clock converts the cycles of all runs, because preemption
-lowers a calibration. The other runs save that second, which gives time for enough pairs: beside
+Either bandwidth is the sum of the threads', each by the time of its own loop. likwid-bench divides
+all bytes by the time of its slowest thread: beside neighbours, one of two threads is often 10 %
+slower, and the result 4 to 8 % lower. So the library also times each thread, and it cuts short the
+second in which likwid-bench calibrates a clock of its own. That gives time for enough pairs: beside
 noisy neighbours, single runs spread by 30 %.
 """
 
@@ -46,17 +47,14 @@ TRIALS = 5
 PAIRS = 41
 """Runs of the fastest."""
 
-CALIBRATIONS = 3
-"""Runs of likwid-bench that calibrate its clock."""
-SHORT_SLEEP_US = "2000"
-"""How long the other runs sleep at most."""
-
 MIN_REGION_BYTES = 256_000_000
 """Least size of all arrays together: seven times a last-level cache of 32 MiB. They are at least
 twice the last level, because what stays in it depends on how a kernel walks."""
 
 PLACED = "nearfar: placed all arrays"
 """Line on stderr of bandwidth_pages.c once likwid-bench has asked for its last array."""
+TOOK = re.compile("nearfar: a thread took ([0-9]+) ns")
+"""Line on stderr of bandwidth_pages.c for each thread's loop."""
 
 RUN_S = 0.05
 LIKWID_BYTES = 10**9
@@ -109,7 +107,6 @@ def rows() -> Iterator[Row]:
     cpus, region_bytes = machine.cpus, max(MIN_REGION_BYTES, 2 * machine.total_llc_bytes)
     with tempfile.TemporaryDirectory() as folder:
         pages, fastest = SharedPages(Path(folder), region_bytes), FastestIsa()
-        pages.clock_hz = calibrated_hz(pages, cpus[0])
         for threads, kernels in ((1, TESTS), (2, TWO_THREADS)):
             for kernel in kernels if threads <= len(cpus) else ():
                 tests = [TESTS[kernel][0] + suffix for suffix in SUFFIXES[isa]]
@@ -127,8 +124,6 @@ class SharedPages:
         self.size_bytes = size_bytes // 4096 * 4096
         self._descriptor = os.memfd_create("bandwidth")
         os.truncate(self._descriptor, self.size_bytes)
-        self.clock_hz = 0.0
-        """Frequency of the counter behind likwid-bench's cycles; 0: not calibrated yet."""
         self.memory: Memory = _measure.Memory.file(self._descriptor, self.size_bytes, False)
         self._library = str(folder / "pages.so")
         source = str(Path(__file__).with_name("bandwidth_pages.c"))
@@ -142,16 +137,17 @@ class SharedPages:
         """Return the distance of our arrays."""
         return self.size_bytes // 64 // arrays * 64 - (STAGGER_BYTES if arrays > 1 else 0)
 
-    def run(self, command: Sequence[str], arrays: int) -> str:
-        """Return what likwid-bench prints, with its arrays where ours are."""
+    def run(self, command: Sequence[str], arrays: int) -> tuple[str, list[int]]:
+        """Run likwid-bench with its arrays where ours are.
+
+        Returns what it prints, and the time of each thread's loop, ns.
+        """
         places = [self.size_bytes, *(self.step_bytes(arrays) * i for i in range(arrays))]
         environment = os.environ | {
             "LD_PRELOAD": self._library,
             "NEARFAR_PAGES": str(self._descriptor),
             "NEARFAR_PLACES": ",".join(map(str, places)),
         }
-        if self.clock_hz > 0:
-            environment["NEARFAR_SLEEP_US"] = SHORT_SLEEP_US
         done = subprocess.run(
             command,
             capture_output=True,
@@ -170,7 +166,7 @@ class SharedPages:
                 f"{' '.join(command)} did not take all its arrays from bandwidth_pages.c",
                 ExitCode.MACHINE_LACKS,
             )
-        return done.stdout
+        return done.stdout, [int(took) for took in TOOK.findall(done.stderr)]
 
 
 def _row(
@@ -257,38 +253,25 @@ def upper_quartile(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=4, method="inclusive")[2]
 
 
-def calibrated_hz(pages: SharedPages, cpu: int) -> float:
-    """Return the frequency of likwid-bench's counter: the highest of its calibrations."""
-    runs = (likwid_counts(pages, "load_sse", 1, (cpu,)) for _ in range(CALIBRATIONS))
-    return max(run["Cycle Clock"] for run in runs)
-
-
 def likwid_gb_per_s(pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]) -> float:
-    """Return GB/s of payload of a likwid-bench test."""
-    counts = likwid_counts(pages, test, arrays, cpus)
-    return counts["Data volume (Byte)"] / counts["Cycles"] * pages.clock_hz / 1e9
-
-
-def likwid_counts(
-    pages: SharedPages, test: str, arrays: int, cpus: tuple[int, ...]
-) -> dict[str, float]:
-    """Run a likwid-bench test on the same CPUs; return its counts by the names it prints."""
+    """Run a likwid-bench test on the same CPUs; return GB/s of payload, all threads together."""
     places = ",".join(map(str, cpus))
     size_kb = pages.step_bytes(arrays) * arrays // 1000
     iterations = max(1, round(LIKWID_BYTES / pages.size_bytes)) * len(cpus)
     command = ["likwid-bench", "-t", test, "-i", str(iterations)]
     command += ["-w", f"N:{size_kb}kB:{len(cpus)}"]
-    output = pages.run(command, arrays)
+    output, threads_ns = pages.run(command, arrays)
     ran_on = sorted(map(int, re.findall(r"running on hwthread ([0-9]+) -", output)))
     if ran_on != sorted(cpus):
         raise NearfarError(
             f"likwid-bench ran on {ran_on}, not on CPUs {places}: run under taskset -c {places}",
             ExitCode.MACHINE_LACKS,
         )
-    counts: dict[str, float] = {}
-    for name in ("Data volume (Byte)", "Cycles", "Cycle Clock"):
-        found = re.search(rf"{re.escape(name)}:\s+([0-9.]+)", output)
-        if found is None:
-            raise NearfarError(f"likwid-bench printed no {name!r}", ExitCode.MACHINE_LACKS)
-        counts[name] = float(found[1])
-    return counts
+    volume = re.search(r"Data volume \(Byte\):\s+([0-9]+)", output)
+    if volume is None or len(threads_ns) != len(cpus):
+        raise NearfarError(
+            "this version of likwid-bench does not print its data volume, or does not time each "
+            "thread by liblikwid's timer",
+            ExitCode.MACHINE_LACKS,
+        )
+    return sum(int(volume[1]) / len(cpus) / ns for ns in threads_ns)
