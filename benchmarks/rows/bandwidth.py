@@ -11,7 +11,7 @@ too many lines on an AMD EPYC (family 25) and is up to 20 % below its copy_sse. 
 fails above its peer as it does below: it may count payload that it does not move.
 Either bandwidth is the sum of the threads', each by the time of its own loop. likwid-bench divides
 all bytes by the time of its slowest thread: beside neighbours, one of two threads is often 10 %
-slower, and the result 4 to 8 % lower. So the library also times each thread, and it cuts short the
+slower, and the result up to 8 % lower. So the library also times each thread, and it cuts short the
 second in which likwid-bench calibrates a clock of its own. That gives time for enough pairs: beside
 noisy neighbours, single runs spread by 30 %.
 """
