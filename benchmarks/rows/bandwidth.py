@@ -270,8 +270,8 @@ def likwid_gb_per_s(pages: SharedPages, test: str, arrays: int, cpus: tuple[int,
     volume = re.search(r"Data volume \(Byte\):\s+([0-9]+)", output)
     if volume is None or len(threads_ns) != len(cpus):
         raise NearfarError(
-            "this version of likwid-bench does not print its data volume, or does not time each "
-            "thread by liblikwid's timer",
+            "this likwid-bench does not print its data volume, or does not time each thread by "
+            "liblikwid's timer: install version 5.2",
             ExitCode.MACHINE_LACKS,
         )
     return sum(int(volume[1]) / len(cpus) / ns for ns in threads_ns)
