@@ -207,7 +207,7 @@ class Sampler:
         self._warming.note_passes(point, timing.warm_up_passes)
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
-            timing.ns,
+            _resolved(timing.ns),
             self._total_gb_per_s(point, timing),
             None,
             self._disturbed(timing.disturbed),
@@ -229,8 +229,12 @@ class Sampler:
         disturbed = (
             timing.disturbed if point.each else timing.switches > MAX_PREEMPTED_SHARE * len(each_ns)
         )
+        ns = timing.ns
+        if ns <= 0:
+            each_ns = each_ns.clip(min=_resolved(ns))
+            ns = float(each_ns.min())
         return Sample(
-            timing.ns,
+            ns,
             self._total_gb_per_s(point, timing),
             each_ns if point.each else None,
             self._disturbed(disturbed),
@@ -365,3 +369,12 @@ class Sampler:
 
     def _disturbed(self, preempted: bool) -> bool:
         return self._stolen.matters() or preempted
+
+
+def _resolved(ns: float) -> float:
+    """Return a time, or the clock's resolution if the clock's overhead was all of it, in ns.
+
+    The overhead is calibrated once. If the core is faster later, it may exceed that of a cache hit.
+    """
+    _, resolution_ns = _measure.access_timer()
+    return ns if ns > 0 else float(resolution_ns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,6 +53,19 @@ def test_facts_are_those_of_its_memory(sampler: Sampler) -> None:
     assert {"chase", "read", "mixed", "persist-store"} <= facts.kernels
     assert facts.timer_overhead_ns >= 0
     assert facts.timer_resolution_ns > 0
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_a_time_that_is_all_overhead_is_the_clocks_resolution(
+    sampler: Sampler, monkeypatch: pytest.MonkeyPatch, each: bool
+) -> None:
+    nothing_left = {"ns": 0.0, "loops_ns": 1e6, "warm_up_passes": 1, "switches": 0}
+    timing = SimpleNamespace(**nothing_left, disturbed=False, beside=[])
+    monkeypatch.setattr(_measure, "time_alone", lambda *_: timing)
+    monkeypatch.setattr(_measure, "time_each", lambda *_: (np.zeros(9, np.float32), timing))
+    sample = sampler.sample(point("chase", each=each))
+    assert sample.value == pytest.approx(sampler.facts().timer_resolution_ns)
+    assert not each or sample.each_ns.min() == sample.value  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("kernel", [one.name for one in _measure.kernels()])
