@@ -14,6 +14,7 @@ struct Avx2 {
   static void stream(Vector* at, Vector value) { _mm256_stream_si256(at, value); }
   static Vector add(Vector a, Vector b) { return _mm256_add_epi64(a, b); }
   static Vector exclusive_or(Vector a, Vector b) { return _mm256_xor_si256(a, b); }
+  static Vector multiply(Vector a, Vector b) { return _mm256_mul_epu32(a, b); }
   static Vector zero() { return _mm256_setzero_si256(); }
   static Vector set(std::uint64_t value) {
     return _mm256_set1_epi64x(static_cast<long long>(value));

@@ -17,6 +17,7 @@ struct Avx512 {
   static void stream(Vector* at, Vector value) { _mm512_stream_si512(at, value); }
   static Vector add(Vector a, Vector b) { return _mm512_add_epi64(a, b); }
   static Vector exclusive_or(Vector a, Vector b) { return _mm512_xor_si512(a, b); }
+  static Vector multiply(Vector a, Vector b) { return _mm512_mul_epu32(a, b); }
   static Vector zero() { return _mm512_setzero_si512(); }
   static Vector set(std::uint64_t value) {
     return _mm512_set1_epi64(static_cast<long long>(value));

@@ -12,6 +12,7 @@ struct Scalar {
   static void stream(Vector* at, Vector value) { store(at, value); }
   static Vector add(Vector a, Vector b) { return a + b; }
   static Vector exclusive_or(Vector a, Vector b) { return a ^ b; }
+  static Vector multiply(Vector a, Vector b) { return (a & 0xffffffffU) * (b & 0xffffffffU); }
   static Vector zero() { return 0; }
   static Vector set(std::uint64_t value) { return value; }
   static std::uint64_t sum(Vector all) { return all; }

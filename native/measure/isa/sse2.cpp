@@ -13,6 +13,7 @@ struct Sse2 {
   static void stream(Vector* at, Vector value) { _mm_stream_si128(at, value); }
   static Vector add(Vector a, Vector b) { return _mm_add_epi64(a, b); }
   static Vector exclusive_or(Vector a, Vector b) { return _mm_xor_si128(a, b); }
+  static Vector multiply(Vector a, Vector b) { return _mm_mul_epu32(a, b); }
   static Vector zero() { return _mm_setzero_si128(); }
   static Vector set(std::uint64_t value) { return _mm_set1_epi64x(static_cast<long long>(value)); }
   static std::uint64_t sum(Vector all) {
