@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 SECONDS = 165
 
-TRIALS_S, PAIRS_S = 3.5, 8.0
+TRIALS_S, PAIRS_S = 5.0, 6.5
 """Time of each kernel's runs of all likwid-bench's tests, in turns, which find its fastest, and of
 the runs of the fastest."""
 LEAST_TRIALS, LEAST_PAIRS = 2, 9

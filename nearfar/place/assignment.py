@@ -204,9 +204,9 @@ def assign_from(
     excess = prices.reduced_ns - prices.reduced_ns.min(axis=1, keepdims=True)
     # The margin keeps rounding errors from deciding an object; it only enlarges the core problem.
     undecided = excess <= slack + 1e-9 * abs(slack) + 1e-12 * abs(prices.bound_ns)
-    core = np.flatnonzero(undecided.sum(axis=1) > 1)
+    has_choice = undecided.sum(axis=1) > 1
+    core, fixed = np.flatnonzero(has_choice), np.flatnonzero(~has_choice)
     memory = prices.reduced_ns.argmin(axis=1)
-    fixed = np.setdiff1d(rows, core)
     left = limits.limits - limits.weights @ np.bincount(
         memory[fixed], weights=sizes[fixed], minlength=costs_ns.shape[1]
     )

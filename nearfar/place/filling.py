@@ -75,7 +75,9 @@ def fill_memories(
     free = {0: float(budget_bytes), **dict(enumerate(problem.capacities_bytes, start=1))}
     free = _within_price(problem, free, budget_bytes)
     memory_of = np.full(count, -1)
-    unordered = np.setdiff1d(np.arange(count), order)
+    is_ordered = np.zeros(count, dtype=bool)
+    is_ordered[order] = True
+    unordered = np.flatnonzero(~is_ordered)
     for memory in memories:
         for group in (order, unordered) if memory else (order,):
             waiting = group[memory_of[group] < 0]

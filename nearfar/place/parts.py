@@ -107,16 +107,34 @@ def with_parts(
     if not np.any(can_split) or not problem.names:
         return None
     limits = capacity_limits(problem, budget_bytes)
-    prices = limit_prices(problem, budget_bytes)
-    starts = [start] if limits.allow(start.T @ problem.sizes_bytes) else []
-    for most_divided in (MAX_DIVIDED, 0):
-        split = _split_by_price(problem, prices.reduced_ns, limits, can_split, most_divided)
-        if split is not None:
-            starts.append(split)
-    if not starts:
+    filled = list(_filled_by_price(problem, budget_bytes, can_split.tobytes()))
+    if limits.allow(start.T @ problem.sizes_bytes):
+        filled.insert(0, filled_up(problem, budget_bytes, can_split, start))
+    if not filled:
         return None
-    best = best_of(problem, [filled_up(problem, budget_bytes, can_split, each) for each in starts])
+    best = best_of(problem, filled)
     return best if limits.allow(best.T @ problem.sizes_bytes) else None
+
+
+@lru_cache(maxsize=8)
+def _filled_by_price(problem: Problem, budget_bytes: float, can_split: bytes) -> tuple[Array, ...]:
+    """Return the two starts by price, filled up; cached, as all starts of a plan need them.
+
+    `can_split`: one byte per object.
+    """
+    limits = capacity_limits(problem, budget_bytes)
+    reduced_ns = limit_prices(problem, budget_bytes).reduced_ns
+    divides = np.frombuffer(can_split, dtype=bool)
+    starts = (
+        _split_by_price(problem, reduced_ns, limits, divides, most_divided)
+        for most_divided in (MAX_DIVIDED, 0)
+    )
+    filled = tuple(
+        filled_up(problem, budget_bytes, divides, start) for start in starts if start is not None
+    )
+    for shares in filled:
+        shares.setflags(write=False)
+    return filled
 
 
 def _split_by_price(
