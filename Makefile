@@ -68,7 +68,7 @@ sanitize: $(VENV)/.set-up-tests ## the native tests under address and undefined-
 	  ctest --test-dir $$tree --output-on-failure || exit 1; \
 	done
 
-lint: $(VENV)/.set-up-tests ## ruff, mypy, clang-format, clang-tidy
+lint: $(VENV)/.set-up-tests ## ruff, mypy, import order, dead code, words, clang-format, clang-tidy
 	@scripts/lint.sh
 
 format: $(VENV)/.set-up-tests ## rewrite sources in the house's format

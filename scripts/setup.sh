@@ -22,11 +22,13 @@ wanted=(
   "openssl=openssl:makes the certificates of a sweep's workers"
   "libjemalloc-dev=ls /usr/include/jemalloc/jemalloc.h:is the allocator of nearfar run"
 )
+if [ "$what" != core ]; then
+  wanted+=("qemu-user=qemu-x86_64:profiles programs that were not rebuilt")
+fi
 if [ "$what" = test ]; then
   wanted+=(
     "doctest-dev=ls /usr/include/doctest/doctest.h:runs the native tests"
     "chromium=chromium:tests the report in a browser"
-    "qemu-user=qemu-x86_64:profiles programs that were not rebuilt"
     "valgrind=valgrind:is the peer that tracing is measured against"
     "clang-format-16=clang-format-16:checks formatting"
     "clang-tidy-16=clang-tidy-16:checks the native code"

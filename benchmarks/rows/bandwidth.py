@@ -27,7 +27,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -37,17 +37,17 @@ from typing import TYPE_CHECKING
 from benchmarks import Row, make_row
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.statistics import median_estimate
-from nearfar.measure.fastest_isa import FastestIsa
+from nearfar.measure.fastest_isa import FastestIsa, without_slow
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory
 
 SECONDS = 165
 
-TRIALS_S, PAIRS_S = 5.0, 6.5
-"""Time of each kernel's runs of all likwid-bench's tests, in turns, which find its fastest, and of
-the runs of the fastest."""
-LEAST_TRIALS, LEAST_PAIRS = 2, 9
+TRIALS_S, PAIRS_S = 3.0, 8.5
+"""Time of each kernel's turns of likwid-bench's tests, of which slow ones drop out, and of the runs
+of the fastest."""
+LEAST_TRIALS, LEAST_PAIRS = 3, 9
 """Runs of each, even if they take longer."""
 
 MIN_REGION_BYTES = 256_000_000
@@ -182,9 +182,8 @@ def _row(
     arrays = TESTS[kernel][1]
     our_run = partial(our_gb_per_s, pages.memory, fastest, kernel, cpus)
     runs = {name: partial(likwid_gb_per_s, pages, name, arrays, cpus) for name in tests}
-    tried = alternate_with(our_run, list(runs.values()), TRIALS_S, LEAST_TRIALS).ratios()
-    test = min(tests, key=lambda name: statistics.median(tried[tests.index(name) :: len(tests)]))
-    pairs = alternate_with(our_run, [runs[test]], PAIRS_S, LEAST_PAIRS)
+    test = fastest_of(runs)
+    pairs = alternate_with(our_run, runs[test])
     ratios = pairs.ratios()
     ratio, peers = median_estimate(ratios), pairs.peers
     threads = f"{len(cpus)} thread{'s' if len(cpus) > 1 else ''}"
@@ -233,22 +232,28 @@ class Alternated:
         ]
 
 
-def alternate_with(
-    ours: Callable[[], float],
-    theirs: Sequence[Callable[[], float]],
-    seconds: float,
-    least_rounds: int,
-) -> Alternated:
-    """Run A, B1, A, B2 ... A in whole rounds of B: at least some, then until the time is over."""
+def alternate_with(ours: Callable[[], float], theirs: Callable[[], float]) -> Alternated:
+    """Run A, B, A, B ... A: some of B at least, then until the time is over."""
     kept = [ours()]
     peers: list[float] = []
-    begin_s, rounds = time.monotonic(), 0
-    while rounds < least_rounds or time.monotonic() - begin_s < seconds:
-        for run in theirs:
-            peers.append(run())
-            kept.append(ours())
-        rounds += 1
+    begin_s = time.monotonic()
+    while len(peers) < LEAST_PAIRS or time.monotonic() - begin_s < PAIRS_S:
+        peers.append(theirs())
+        kept.append(ours())
     return Alternated(kept, peers)
+
+
+def fastest_of(runs: Mapping[str, Callable[[], float]]) -> str:
+    """Return the name of the run with the highest median; slow ones soon run no more."""
+    rates: dict[str, list[float]] = {name: [] for name in runs}
+    left, rounds, begin_s = list(runs), 0, time.monotonic()
+    while len(left) > 1 and (rounds < LEAST_TRIALS or time.monotonic() - begin_s < TRIALS_S):
+        for name in left:
+            rates[name].append(runs[name]())
+        rounds += 1
+        if rounds >= LEAST_TRIALS:
+            left = without_slow(rates, left)
+    return max(left, key=lambda name: statistics.median(rates[name] or [0.0]))
 
 
 def _spread(values: Sequence[float]) -> float:

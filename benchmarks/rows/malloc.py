@@ -22,7 +22,7 @@ REPETITIONS = 9
 SIZES = ((16, 143), (64, 64), (256, 256), (4096, 4096))
 """Smallest and largest requested bytes; most programs' blocks have the first. The cost grows with
 the size, because more blocks contain a sampled line (one in twelve at 256 B, nine in ten at
-4 KiB). At 4 KiB it is about the plain pair's time: docs/profile.md has its parts."""
+4 KiB). At 4 KiB it is about the plain pair's time: docs/tracing.md has its parts."""
 PAIRS = 2_000_000
 """These take about a tenth of a second."""
 

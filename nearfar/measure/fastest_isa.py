@@ -70,7 +70,7 @@ class FastestIsa:
         rates: dict[str, list[float]] = {isa: [] for isa in left}
         for done in range(self.rounds):
             if done >= QUICK_ROUNDS:
-                left = _without_slow(rates, left)
+                left = without_slow(rates, left)
             if len(left) <= 1:
                 break
             for isa in left:
@@ -84,7 +84,7 @@ def _loop_of(kernel: str) -> str:
     return re.sub("-(random|strided|aliased)$", "", kernel)
 
 
-def _without_slow(rates: Mapping[str, Sequence[float]], left: list[str]) -> list[str]:
+def without_slow(rates: Mapping[str, Sequence[float]], left: list[str]) -> list[str]:
     """Return the sets of `left` whose best turn reaches the median of the fastest."""
     least = max(statistics.median(rates[isa]) for isa in left)
     return [isa for isa in left if max(rates[isa]) >= least]

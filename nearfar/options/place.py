@@ -56,8 +56,7 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     allow: Sequence[Allowed] = ()
     """Steps that the plan may take besides placing whole objects: split large objects (parts),
     interleave the pages of the largest streams (interleave), move objects between phases (moves);
-    repeat for several, or all; whole: none of them. Default: with --budget, parts where they
-    pay."""
+    repeat for several, or all; whole: none of them. Default: parts where they pay."""
     optimiser: str = "exact"
     """Optimiser that makes the plan: exact, greedy, hot-first or x-mem. The others are timed for
     comparison."""

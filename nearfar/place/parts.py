@@ -118,9 +118,9 @@ def with_parts(
 
 @lru_cache(maxsize=8)
 def _filled_by_price(problem: Problem, budget_bytes: float, can_split: bytes) -> tuple[Array, ...]:
-    """Return the two starts by price, filled up; cached, as all starts of a plan need them.
+    """Return the starts by price that fit, filled up; cached, as all starts of a plan need them.
 
-    `can_split`: one byte per object.
+    `can_split`: one byte per object, 0 or 1.
     """
     limits = capacity_limits(problem, budget_bytes)
     reduced_ns = limit_prices(problem, budget_bytes).reduced_ns

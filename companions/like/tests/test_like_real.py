@@ -177,6 +177,18 @@ def test_a_wrong_element_is_counted(elements: int) -> None:
     assert mistake.startswith("Triad: 2 elements of CPU")
 
 
+@pytest.mark.parametrize("isa", [isa for isa in _measure.isas() if isa != "scalar"])
+def test_numbers_beyond_32_bits_are_tripled_as_expected(isa: str) -> None:
+    memory, lines = _measure.Memory.anonymous(1 << 20, "4k"), 4096
+    words = real._words(memory)
+    words[:] = real.numbers_from(2**32 - 1000, len(words))
+    worker = _measure.Worker(0, "stream-scale", memory, region_bytes=2 * 64 * lines, isa=isa)
+    _measure.together([worker], 5e6, 1e6)
+    size = 8 * lines
+    assert (words[:size] == real.numbers_from(2**32 - 1000, size)).all()
+    assert (words[size : 2 * size] == 3 * words[:size]).all()
+
+
 def test_cores_pass_lines(like: Like) -> None:
     done = like("mlc", "--c2c_latency")
     if len(os.sched_getaffinity(0)) < 2:

@@ -28,8 +28,9 @@ struct Loops {
   // Between lines, keeps their order and the compiler from replacing a loop by memcpy or memset.
   // Emits no instruction.
   static void end_line() { asm volatile("" ::: "memory"); }
-  // Of each word's lower half. One instruction that reads memory: with two additions instead,
-  // STREAM's triad with non-temporal stores moves 6 % less on an AMD EPYC (family 25, model 1).
+  // Of each word's lower half: one instruction, which with AVX2 and AVX-512 also loads. With two
+  // additions instead, STREAM's triad with non-temporal stores moves 6 % less (AVX2 on an AMD EPYC
+  // of family 25, model 1).
   static Vector times_3(Vector a) { return Wide::multiply(a, Wide::set(3)); }
 
   template <bool nt>
@@ -80,9 +81,10 @@ struct Loops {
     return Wide::sum(sum);
   }
 
-  // Ordinary stores: a line at a time, loads first: triads that store each vector before they load
-  // the next move 2 to 3 % less on an AMD EPYC (family 25, model 1), and with two lines at once
-  // STREAM's moves 13 % less. No sum: it would slow triads by 1 to 3 % (SSE2, model 17).
+  // Ordinary stores: a line at a time, its loads first. On an AMD EPYC (family 25, model 1), triads
+  // that store each vector before they load the next move 2 to 9 % less (AVX2), copies the same,
+  // and two lines at once move 13 % less in STREAM's triad. No sum: it would slow triads by 1 to 3 %
+  // (SSE2 on model 17).
   template <typename Compute>
   static void stored(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);
@@ -93,9 +95,10 @@ struct Loops {
       end_line();
     }
   }
-  // Non-temporal stores: several vectors at once, loads first, and no sum. The fewer instructions a
-  // line takes, the more lines the core's window overlaps: on an AMD EPYC (family 25) a line at a
-  // time with a sum copies 17 % less. Ordinary stores lose by it: there they copy 8 to 25 % less.
+  // Non-temporal stores: several lines at once, their loads first, and no sum. The fewer
+  // instructions a line takes, the more lines the core's window overlaps: on an AMD EPYC (family
+  // 25, model 17) a line at a time with a sum copies 17 % less. Ordinary stores lose by several
+  // lines at once: there they copy 8 to 25 % less.
   template <std::uint64_t at_once, typename Compute>
   static void streamed(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);

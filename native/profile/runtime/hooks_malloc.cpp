@@ -1,6 +1,6 @@
 // malloc and related functions. While the runtime is inert, each is a test and a jump. While it is
 // active, most blocks touch no sampled line: a pair of malloc and free then takes 53 instructions
-// more (docs/profile.md).
+// more (docs/tracing.md).
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>

@@ -103,7 +103,7 @@ class RealArrays:
         self._fastest.of_kernel(function.kernel, cpus[0], self._memories[node])
         for memory in self._memories.values():
             words = _words(memory)
-            words[:] = np.arange(1, len(words) + 1, dtype=np.uint64)
+            words[:] = numbers_from(1, len(words))
         self._pass_ns.pop(function.kernel, None)
 
     def gb_per_s(self, function: StreamFunction) -> float:
@@ -168,7 +168,7 @@ class RealArrays:
     def _count_wrong(self, words: NDArray[np.uint64], first: int, function: StreamFunction) -> int:
         """Return the number of wrong elements in the part that begins at word `first`."""
         size = self._per_thread
-        numbers = np.arange(first + 1, first + function.arrays * size + 1, dtype=np.uint64)
+        numbers = numbers_from(first + 1, function.arrays * size)
         part = words[first : first + function.arrays * size]
         source_count = (function.arrays - 1) * size
         expected = sum(
@@ -180,6 +180,13 @@ class RealArrays:
         )
         wrong_sources = np.count_nonzero(part[:source_count] != numbers[:source_count])
         return int(wrong_sources + np.count_nonzero(part[source_count:] != expected))
+
+
+def numbers_from(first: int, count: int) -> NDArray[np.uint64]:
+    """Return increasing numbers, modulo 2^32: kernels multiply the lower half of each word."""
+    numbers = np.arange(first, first + count, dtype=np.uint64)
+    numbers &= np.uint64(0xFFFFFFFF)
+    return numbers
 
 
 def _words(memory: _measure.Memory) -> NDArray[np.uint64]:
