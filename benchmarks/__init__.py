@@ -33,6 +33,13 @@ class Row(msgspec.Struct, kw_only=True):
     holds: bool
     command: str
     """A command that shows the same."""
+    note: str = ""
+    """What else was measured, shown after the name; names are the same in every run."""
+
+    @property
+    def text(self) -> str:
+        """The name with the note."""
+        return f"{self.name} ({self.note})" if self.note else self.name
 
 
 def make_row(
@@ -46,6 +53,7 @@ def make_row(
     peer: str,
     peer_value: float | None = None,
     command: str,
+    note: str = "",
 ) -> Row:
     """Build a row; `judge` ("value" or "ratio") must be at most, or at least, `bar`.
 
@@ -70,6 +78,7 @@ def make_row(
         bar="none" if bar is None else f"{sign} {bar:g}{suffix}",
         holds=holds,
         command=command,
+        note=note,
     )
 
 

@@ -163,7 +163,7 @@ def _table(results: Sequence[Result]) -> Table:
     for result in results:
         for row in result.named_rows():
             table.add_row(
-                row.name,
+                row.text,
                 f"{row.value:.4g} {row.unit}",
                 row.peer if row.peer_value is None else f"{row.peer}: {row.peer_value:.4g}",
                 "" if row.ratio is None else f"{row.ratio:.3g}",

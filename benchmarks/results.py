@@ -141,7 +141,7 @@ def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
         for row in result.rows:
             peer = row.peer if row.peer_value is None else f"{row.peer}: {row.peer_value:.4g}"
             holds = "yes" if row.holds else "**no**"
-            cells = (row.name, f"{row.value:.4g} {row.unit}", peer, row.bar, holds)
+            cells = (row.text, f"{row.value:.4g} {row.unit}", peer, row.bar, holds)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

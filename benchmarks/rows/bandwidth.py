@@ -188,15 +188,16 @@ def _row(
     ratio, peers = median_estimate(ratios), pairs.peers
     threads = f"{len(cpus)} thread{'s' if len(cpus) > 1 else ''}"
     row = make_row(
-        f"bandwidth of {kernel}, {threads}: {upper_quartile(pairs.ours):.2f} GB/s "
-        f"({fastest.chosen(kernel)}), likwid-bench {upper_quartile(peers):.2f}; "
-        f"ratio of {len(ratios)} pairs {ratio.value:.3f} ({ratio.low:.3f} to {ratio.high:.3f}); "
-        f"quartiles of likwid-bench's runs {_spread(peers):.2f} times apart",
+        f"bandwidth of {kernel}, {threads}",
         100 * abs(ratio.value - 1),
         "% off",
         bar=3,
         peer=f"likwid-bench -t {test}, its fastest of {len(tests)}",
         command="make benchmarks ONLY=bandwidth",
+        note=f"{upper_quartile(pairs.ours):.2f} GB/s with {fastest.chosen(kernel)}, likwid-bench "
+        f"{upper_quartile(peers):.2f}; ratio of {len(ratios)} pairs {ratio.value:.3f}, "
+        f"{ratio.low:.3f} to {ratio.high:.3f}; quartiles of likwid-bench's runs "
+        f"{_spread(peers):.2f} times apart",
     )
     row.ratio = ratio.value
     return row

@@ -60,13 +60,14 @@ def rows() -> Iterable[Row]:
     spread = statistics.median(statistics.pstdev(p) / statistics.median(p) for p in pairs)
     noise = f"{RUNS} runs of each side, which spread by {spread:.1%}"
     yield make_row(
-        f"alarms on {ALIKE} pairs of the same program ({noise})",
+        f"alarms on {ALIKE} pairs of the same program",
         100.0 * sum(differs for differs, _ in equal) / len(equal),
         "%",
         bar=5.0,
         peer="the tests' own level",
         peer_value=5.0,
         command=COMMAND,
+        note=noise,
     )
     possible = 100.0 * found_by_likelihood(pairs[:ALIKE], pairs[ALIKE:])
     found = 100.0 * sum(over for _, over in slower) / len(slower)
@@ -77,8 +78,7 @@ def found_row(found: float, possible: float, welch: float) -> Row:
     """Return the row on slowdowns found, in percent: by us, by the best test, by Welch's test."""
     hidden = possible < POSSIBLE_PERCENT
     return make_row(
-        f"{UNLIKE} slowdowns of 5 %: found with --fail-over 2% (by Welch's t test {welch:.0f} %)"
-        + ("; not judged: the noise lets no test find them reliably" if hidden else ""),
+        f"{UNLIKE} slowdowns of 5 %: found with --fail-over 2%",
         found,
         "%",
         bar=None if hidden else SHARE_OF_POSSIBLE * possible,
@@ -86,6 +86,8 @@ def found_row(found: float, possible: float, welch: float) -> Row:
         peer="a likelihood ratio test that knows the noise and the slowdown",
         peer_value=possible,
         command=COMMAND,
+        note=f"by Welch's t test {welch:.0f} %"
+        + ("; not judged: the noise lets no test find them reliably" if hidden else ""),
     )
 
 

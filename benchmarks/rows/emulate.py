@@ -45,13 +45,13 @@ def rows() -> Iterator[Row]:
 def row_of(target: str, judged: Emulation) -> Row:
     """Return the worst error of a probe, which the median of several rounds has."""
     return make_row(
-        f"emulating {target} by delays: worst error of a probe, slow motion "
-        f"{judged.slow_motion:.1f} ({', '.join(map(_said, judged.probes))})",
+        f"emulating {target} by delays: worst error of a probe",
         worst(judged.probes) * 100,
         "%",
         bar=TOLERANCE * 100,
         peer="the target's profile",
         command=f"nearfar emulate --far {target} --near near.json --by delays -- ...",
+        note=f"slow motion {judged.slow_motion:.1f}; {', '.join(map(_said, judged.probes))}",
     )
 
 

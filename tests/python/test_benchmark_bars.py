@@ -17,7 +17,7 @@ def test_few_pairs_of_plans_are_shown_but_not_judged() -> None:
 
 def test_slowdowns_that_the_noise_hides_are_not_asked_for() -> None:
     hidden = compare.found_row(0.0, 59.0, 10.0)
-    assert "the noise lets no test find them reliably" in hidden.name
+    assert "the noise lets no test find them reliably" in hidden.note
     assert hidden.bar == "none"
     assert hidden.holds
     assert compare.found_row(80.0, 100.0, 90.0).holds

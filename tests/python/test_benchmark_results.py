@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from patience import patience
 
-from benchmarks import __main__, history, results
+from benchmarks import __main__, history, make_row, results
 from benchmarks.busy_core import busy_core
 from benchmarks.kept import Kept
 from benchmarks.plan import (
@@ -219,3 +219,21 @@ def test_a_part_that_was_measured_is_there(tmp_path: Path, monkeypatch: pytest.M
     assert not parts.has("first")
     assert parts.get("first", int, lambda: 1) == 1
     assert parts.has("first") and parts.get("first", int, lambda: 2) == 1
+
+
+def test_a_note_is_shown_and_is_no_part_of_the_name() -> None:
+    row = make_row("time", 1.0, "s", bar=2.0, peer="a clock", command="true", note="0.9 to 1.1")
+    assert (row.name, row.text) == ("time", "time (0.9 to 1.1)")
+    result = results.Result(
+        module="clock",
+        rows=[row],
+        seconds=1.0,
+        waiting_share=0.0,
+        noise_floor=0.0,
+        commit="a",
+        processor="b",
+        time_utc="c",
+        error="",
+        busy=False,
+    )
+    assert "| time (0.9 to 1.1) | 1 s | a clock |" in results.page([result])

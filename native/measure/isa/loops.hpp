@@ -83,8 +83,8 @@ struct Loops {
 
   // Ordinary stores: a line at a time, its loads first. On an AMD EPYC (family 25, model 1), triads
   // that store each vector before they load the next move 2 to 9 % less (AVX2), copies the same,
-  // and two lines at once move 13 % less in STREAM's triad. No sum: it would slow triads by 1 to 3 %
-  // (SSE2 on model 17).
+  // and STREAM's triad moves 13 % less with two lines at once. No sum: it would slow triads by 1 to
+  // 3 % (SSE2 on model 17).
   template <typename Compute>
   static void stored(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);

@@ -1,8 +1,9 @@
 """STREAM's functions and the interface of their arrays.
 
 Elements are 64-bit integers below 2^32, not doubles: loads, stores, multiplications and additions
-have the same number and width, and results can be checked exactly. STREAM's arrays change roles from kernel to kernel; here
-every kernel writes the last of its arrays, and the arrays that it reads must remain unchanged.
+have the same number and width, and results can be checked exactly. STREAM's arrays change roles
+from kernel to kernel; here every kernel writes the last of its arrays, and the arrays that it reads
+must remain unchanged.
 """
 
 from __future__ import annotations
