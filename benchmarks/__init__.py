@@ -34,7 +34,7 @@ class Row(msgspec.Struct, kw_only=True):
     command: str
     """A command that shows the same."""
     note: str = ""
-    """What else was measured, shown after the name; names are the same in every run."""
+    """Other measured values, shown after the name; names are the same in every run."""
 
     @property
     def text(self) -> str:
