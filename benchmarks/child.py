@@ -1,8 +1,9 @@
 """Measures a file of rows in a process of its own.
 
-`python -m benchmarks.child MODULE DESCRIPTOR`: each row goes to the descriptor as a line of JSON as
-soon as it is measured, then why the file ended early, if it did. A file that hangs, or whose
-libraries die, thus leaves the others.
+`python -m benchmarks.child MODULE DESCRIPTOR PARENT`: each row goes to the descriptor as a line of
+JSON as soon as it is measured, then why the file ended early, if it did. A file that hangs, or
+whose libraries die, thus leaves the others. If the process PARENT is killed, this one is
+interrupted, and whatever it started ends with it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import msgspec
 
 from benchmarks import END_VARIABLE, Row
 from benchmarks.plan import PATIENCE
+from nearfar.base.terminate import end_with_parent
 
 LOOK_S = 60.0
 PATIENCE_S = 10.0
@@ -56,7 +58,7 @@ def measured(
     paths = [path for path in (os.environ.get("PYTHONPATH"),) if path]
     python = checkout / ".venv/bin/python" if checkout else sys.executable
     child = subprocess.Popen(
-        [python, "-m", "benchmarks.child", module, str(writing)],
+        [python, "-m", "benchmarks.child", module, str(writing), str(os.getpid())],
         pass_fds=[writing],
         cwd=checkout,
         env={**os.environ, **limits, "PYTHONPATH": os.pathsep.join([str(root), *paths])},
@@ -114,4 +116,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2])))
+    end_with_parent(int(sys.argv[3]), signal.SIGINT)
+    try:
+        sys.exit(main(sys.argv[1], int(sys.argv[2])))
+    except KeyboardInterrupt:
+        os.killpg(0, signal.SIGKILL)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from math import isnan, nan
 from pathlib import Path
 
@@ -237,3 +238,29 @@ def test_a_note_is_shown_and_is_no_part_of_the_name() -> None:
         busy=False,
     )
     assert "| time (0.9 to 1.1) | 1 s | a clock |" in results.page([result])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_run_leaves_nothing_running(two_files: RowFolder, number: signal.Signals) -> None:
+    hangs = (
+        "import pathlib, subprocess; process = subprocess.Popen(['sleep', '1000']);"
+        "pathlib.Path('sleeping').write_text(str(process.pid)); process.wait()"
+    )
+    text = ROWS_OF_A_FILE.format(name="first", value=1.0, after="", seconds=20)
+    two_files.folder.joinpath("first.py").write_text(text.rstrip() + f"\n    {hangs}\n")
+    run = (
+        "from benchmarks.child import measured; from nearfar.base import terminate;"
+        "terminate.exit_when_terminated(); measured('made_rows.first', None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", run]) as process:
+        _until(lambda: Path("sleeping").exists() and Path("sleeping").read_text() != "")
+        process.send_signal(number)
+    sleeping = Path("/proc") / Path("sleeping").read_text() / "exe"
+    _until(lambda: not sleeping.exists())
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + patience(60)
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
