@@ -39,6 +39,6 @@ def test_a_row_is_the_worst_error_and_says_what_it_took() -> None:
     row = row_of("far", judged(0.05, 2.5))
     assert row.value == pytest.approx(5.0)
     assert row.holds
-    assert "stream +5.0%, its runs +3% to +35%" in row.name
-    assert "slow motion 2.5" in row.name
+    assert "stream +5.0%, its runs +3% to +35%" in row.note
+    assert "slow motion 2.5" in row.note
     assert not row_of("far", judged(-0.11, 1.0)).holds
