@@ -93,12 +93,12 @@ def _filled(
     None if an object fits nowhere. Many objects are placed at once, up to the first whose memory
     is full by then.
     """
-    memory = np.full(len(order), -1)
+    memory, by_memory = np.full(len(order), -1), np.ascontiguousarray(limits.weights.T)
     used, max_used = np.zeros(len(limits.limits)), limits.limits * (1 + TOLERANCE)
     start, count = 0, MIN_AT_ONCE
     while start < len(order):
         batch = order[start : start + count]
-        needs = limits.weights.T[ranks[batch]] * sizes[batch, np.newaxis, np.newaxis]
+        needs = by_memory.take(ranks[batch], axis=0) * sizes[batch, np.newaxis, np.newaxis]
         fits = _within(used, needs, max_used)
         if not fits[0].any():
             return None
@@ -131,9 +131,8 @@ def _improved(
         used = limits.weights @ np.bincount(memory, weights=sizes, minlength=costs_ns.shape[1])
         gain = costs_ns[rows, memory][:, np.newaxis] - costs_ns
         # A move that needs more of a limit than is left now never fits, so few moves remain.
-        needs = limits.weights.T[np.newaxis] - limits.weights.T[memory][:, np.newaxis]
-        fits = _within(used, needs * sizes[:, np.newaxis, np.newaxis], max_used)
-        objects, targets = np.nonzero((gain > 0) & fits)
+        most_bytes = _most_bytes(limits, max_used * (1 + TOLERANCE) - used)[memory]
+        objects, targets = np.nonzero((gain > 0) & (sizes[:, np.newaxis] <= most_bytes))
         per_byte = gain[objects, targets] / np.maximum(sizes[objects], 1.0)
         order = np.argsort(-per_byte, kind="stable")
         moves = _moves_that_fit(costs_ns, sizes, limits, memory, (objects[order], targets[order]))
@@ -141,6 +140,17 @@ def _improved(
             break
         memory[list(moves)] = list(moves.values())
     return memory
+
+
+def _most_bytes(limits: CapacityLimits, left: Array) -> Array:
+    """Return how many bytes fit from one memory into another, shape (from, to).
+
+    `left`: what each limit leaves.
+    """
+    added = limits.weights.T[np.newaxis] - limits.weights.T[:, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.where(added > 0, left / added, np.inf)
+    return np.asarray(most.min(axis=2, initial=np.inf))
 
 
 def _moves_that_fit(
