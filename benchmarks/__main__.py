@@ -35,7 +35,6 @@ from benchmarks.child import measured
 from benchmarks.plan import QUICK_ROUNDS, RowFile, expected_s, row_files, wall_seconds
 from benchmarks.results import Result, Watch, commit_of, keep, kept, page
 from nearfar.base.files import write_atomically
-from nearfar.base.terminate import exit_when_terminated
 
 OUTPUT = Path("build/benchmarks.json")
 ROWS = Path(__file__).parent / "rows"
@@ -183,5 +182,4 @@ def _age(result: Result) -> str:
 
 
 if __name__ == "__main__":
-    exit_when_terminated()
     sys.exit(main())

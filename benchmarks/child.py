@@ -116,8 +116,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    end_with_parent(int(sys.argv[3]), signal.SIGINT)
     try:
+        # A shell's `&` ignores SIGINT; Python then raises nothing.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        end_with_parent(int(sys.argv[3]), signal.SIGINT)
         sys.exit(main(sys.argv[1], int(sys.argv[2])))
     except KeyboardInterrupt:
         os.killpg(0, signal.SIGKILL)

@@ -206,8 +206,8 @@ def mean_of(study: StudyResult) -> str:
     if not 0 < len(plain) < len(rows):
         return text
     count = len(rows) - len(plain)
-    left_out = "the case whose" if count == 1 else f"the {count} cases whose"
-    others = f"{_mean_error(plain)} without {left_out} own far run gave its device bandwidths"
+    left_out = "the case from whose run" if count == 1 else f"the {count} cases from whose runs"
+    others = f"{_mean_error(plain)} without {left_out} the far bandwidths were taken"
     return f"{text} ({others})"
 
 

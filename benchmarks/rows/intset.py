@@ -43,7 +43,7 @@ def rows() -> list[Row]:
         )
         results.append(
             make_row(
-                f"sets in a pool in DRAM, geometric mean slowdown {slowdown_text(mean)}: {each}",
+                f"sets in a pool in DRAM, geometric mean slowdown over {words}",
                 mean.value,
                 "x",
                 # The published mean on Optane is 5.54 with larger, slower volatile sets; flushes to
@@ -51,6 +51,7 @@ def rows() -> list[Row]:
                 bar=30.0 if baseline == VOLATILE else 3.0,
                 peer=f"{words}, same rounds",
                 command=COMMAND,
+                note=f"{slowdown_text(mean)}; {each}",
             )
         )
     slowest, rest = (

@@ -78,9 +78,8 @@ def row_of(right: int, naive: int, pairs: int) -> Row:
     """Return the row on pairs in the right order by the model and by the misses model."""
     few = pairs < MIN_PAIRS
     return make_row(
-        "order of plans by measurement, three applications, 2 MiB near, 4 KiB pages far: "
-        f"right of {pairs} pairs that differ by more than the noise"
-        + (f"; too few pairs to judge ({pairs})" if few else ""),
+        "order of plans by measurement, three applications, 2 MiB near, 4 KiB pages far: right of "
+        "the pairs that differ by more than the noise",
         100.0 * right / max(pairs, 1),
         "%",
         bar=None if few else RIGHT_PERCENT,
@@ -88,6 +87,7 @@ def row_of(right: int, naive: int, pairs: int) -> Row:
         peer="the misses model (each miss waits alone)",
         peer_value=100.0 * naive / max(pairs, 1),
         command=COMMAND,
+        note="too few pairs to judge: " * few + f"{pairs}",
     )
 
 

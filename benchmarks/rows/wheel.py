@@ -37,14 +37,14 @@ def rows() -> Iterator[Row]:
         done, predicted_s = _timed(folder, PREDICT, bare)
         assert "slowdown" in done.stdout
         yield make_row(
-            f"wheel of {wheel.stat().st_size / 1e6:.1f} MB to a first prediction, two commands "
-            "(packages from the registry or a cache)",
+            "wheel to a first prediction, two commands (packages from the registry or a cache)",
             installed_s + predicted_s,
             "s",
             bar=60.0,
             peer="pip install alone",
             peer_value=installed_s,
             command=COMMAND,
+            note=f"{wheel.stat().st_size / 1e6:.1f} MB",
         )
         words = ("try", "--", TRIED, "-c", str(input_path("words.txt")))
         system = {**bare, "PATH": "/usr/bin:/bin"}

@@ -7,7 +7,7 @@ from benchmarks.rows import compare, plans_measured
 
 def test_few_pairs_of_plans_are_shown_but_not_judged() -> None:
     row = plans_measured.row_of(3, 5, 7)
-    assert "too few pairs to judge (7)" in row.name
+    assert row.note == "too few pairs to judge: 7"
     assert row.bar == "none"
     assert row.holds
     assert plans_measured.row_of(0, 0, 0).value == 0.0

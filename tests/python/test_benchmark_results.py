@@ -241,18 +241,22 @@ def test_a_note_is_shown_and_is_no_part_of_the_name() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_run_leaves_nothing_running(two_files: RowFolder, number: signal.Signals) -> None:
+@pytest.mark.parametrize("declared", ["", "COMPUTES = True\n"])
+def test_a_killed_run_leaves_nothing_running(
+    two_files: RowFolder, declared: str, number: signal.Signals
+) -> None:
     hangs = (
         "import pathlib, subprocess; process = subprocess.Popen(['sleep', '1000']);"
         "pathlib.Path('sleeping').write_text(str(process.pid)); process.wait()"
     )
     text = ROWS_OF_A_FILE.format(name="first", value=1.0, after="", seconds=20)
-    two_files.folder.joinpath("first.py").write_text(text.rstrip() + f"\n    {hangs}\n")
+    two_files.folder.joinpath("first.py").write_text(text.rstrip() + f"\n    {hangs}\n{declared}")
     run = (
-        "from benchmarks.child import measured; from nearfar.base import terminate;"
-        "terminate.exit_when_terminated(); measured('made_rows.first', None)"
+        "import sys; from pathlib import Path; from benchmarks import __main__;"
+        "sys.argv = ['benchmarks']; __main__.PACKAGE = 'made_rows';"
+        f"__main__.ROWS = Path('{two_files.folder}'); sys.exit(__main__.main())"
     )
-    with subprocess.Popen([sys.executable, "-c", run]) as process:
+    with subprocess.Popen([sys.executable, "-c", run], stdout=subprocess.DEVNULL) as process:
         _until(lambda: Path("sleeping").exists() and Path("sleeping").read_text() != "")
         process.send_signal(number)
     sleeping = Path("/proc") / Path("sleeping").read_text() / "exe"

@@ -182,9 +182,12 @@ def test_numbers_beyond_32_bits_are_tripled_as_expected(isa: str) -> None:
     memory, lines = _measure.Memory.anonymous(1 << 20, "4k"), 4096
     words = real._words(memory)
     words[:] = real.numbers_from(2**32 - 1000, len(words))
-    worker = _measure.Worker(0, "stream-scale", memory, region_bytes=2 * 64 * lines, isa=isa)
-    _measure.together([worker], 5e6, 1e6)
-    size = 8 * lines
+    cpu, size = min(os.sched_getaffinity(0)), 8 * lines
+    worker = _measure.Worker(cpu, "stream-scale", memory, region_bytes=16 * size, isa=isa)
+    passes = 0.0
+    while passes < 2:
+        rate = _measure.together([worker], 5e6, 1e6).each[0].gb_per_s
+        passes += rate * 5e6 / (16 * size)
     assert (words[:size] == real.numbers_from(2**32 - 1000, size)).all()
     assert (words[size : 2 * size] == 3 * words[:size]).all()
 

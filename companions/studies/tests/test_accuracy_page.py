@@ -56,7 +56,7 @@ def test_rows_with_a_note_do_not_hide_the_error_of_the_others(accuracy: ModuleTy
     assert accuracy.mean_of(study) == "7.5% in 2 cases of `s`"
     study.tables[0].rows[0].note = "known there"
     assert accuracy.mean_of(study).startswith(
-        "7.5% in 2 cases of `s` (10.0% without the case whose"
+        "7.5% in 2 cases of `s` (10.0% without the case from whose run"
     )
 
 

@@ -27,7 +27,7 @@ struct Operations {
   void (*nt_store)(std::byte* to, std::uint64_t count, std::uint64_t value);
   std::uint64_t (*update)(std::byte* at, std::uint64_t count);  // adds 1 to each word
 
-  // Of 64-bit words; 3 is multiplied by the lower half of each.
+  // On 64-bit words. 3 a and 3 b are three times the lower 32 bits.
   void (*copy)(std::byte* to, Line a, std::uint64_t count);
   void (*copy_nt)(std::byte* to, Line a, std::uint64_t count);
   void (*scale)(std::byte* to, Line a, std::uint64_t count);           // 3 a
