@@ -27,7 +27,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 from benchmarks import Row, make_row
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.statistics import median_estimate
-from nearfar.measure.fastest_isa import FastestIsa, without_slow
+from nearfar.measure.fastest_isa import QUICK_ROUNDS, FastestIsa, fastest_in_turns
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory
@@ -47,8 +47,8 @@ SECONDS = 165
 TRIALS_S, PAIRS_S = 3.0, 8.5
 """Time of each kernel's turns of likwid-bench's tests, of which slow ones drop out, and of the runs
 of the fastest."""
-LEAST_TRIALS, LEAST_PAIRS = 3, 9
-"""Runs of each, even if they take longer."""
+LEAST_PAIRS = 9
+"""Runs of the fastest, even if they take longer."""
 
 MIN_REGION_BYTES = 256_000_000
 """Least size of all arrays together: seven times a last-level cache of 32 MiB. They are at least
@@ -182,7 +182,8 @@ def _row(
     arrays = TESTS[kernel][1]
     our_run = partial(our_gb_per_s, pages.memory, fastest, kernel, cpus)
     runs = {name: partial(likwid_gb_per_s, pages, name, arrays, cpus) for name in tests}
-    test = fastest_of(runs)
+    end_s = time.monotonic() + TRIALS_S
+    test = fastest_in_turns(runs, lambda rounds: rounds < QUICK_ROUNDS or time.monotonic() < end_s)
     pairs = alternate_with(our_run, runs[test])
     ratios = pairs.ratios()
     ratio, peers = median_estimate(ratios), pairs.peers
@@ -242,19 +243,6 @@ def alternate_with(ours: Callable[[], float], theirs: Callable[[], float]) -> Al
         peers.append(theirs())
         kept.append(ours())
     return Alternated(kept, peers)
-
-
-def fastest_of(runs: Mapping[str, Callable[[], float]]) -> str:
-    """Return the name of the run with the highest median; slow ones soon run no more."""
-    rates: dict[str, list[float]] = {name: [] for name in runs}
-    left, rounds, begin_s = list(runs), 0, time.monotonic()
-    while len(left) > 1 and (rounds < LEAST_TRIALS or time.monotonic() - begin_s < TRIALS_S):
-        for name in left:
-            rates[name].append(runs[name]())
-        rounds += 1
-        if rounds >= LEAST_TRIALS:
-            left = without_slow(rates, left)
-    return max(left, key=lambda name: statistics.median(rates[name] or [0.0]))
 
 
 def _spread(values: Sequence[float]) -> float:

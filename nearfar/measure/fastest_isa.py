@@ -66,17 +66,8 @@ class FastestIsa:
 
     def _fastest(self, left: list[str], make: Callable[..., Worker]) -> str:
         """Return the fastest of some sets; empty: there are none (other processors)."""
-        workers = {isa: make(isa=isa) for isa in left}
-        rates: dict[str, list[float]] = {isa: [] for isa in left}
-        for done in range(self.rounds):
-            if done >= QUICK_ROUNDS:
-                left = without_slow(rates, left)
-            if len(left) <= 1:
-                break
-            for isa in left:
-                together = _measure.together([workers[isa]], TRIAL_NS, WARM_UP_NS)
-                rates[isa].append(together.each[0].gb_per_s)
-        return max(left, key=lambda isa: statistics.median(rates[isa] or [0.0]), default="")
+        runs = {isa: partial(_gb_per_s, make(isa=isa)) for isa in left}
+        return fastest_in_turns(runs, lambda rounds: rounds < self.rounds)
 
 
 def _loop_of(kernel: str) -> str:
@@ -84,7 +75,30 @@ def _loop_of(kernel: str) -> str:
     return re.sub("-(random|strided|aliased)$", "", kernel)
 
 
-def without_slow(rates: Mapping[str, Sequence[float]], left: list[str]) -> list[str]:
+def _gb_per_s(worker: Worker) -> float:
+    return float(_measure.together([worker], TRIAL_NS, WARM_UP_NS).each[0].gb_per_s)
+
+
+def fastest_in_turns(
+    runs: Mapping[str, Callable[[], float]], goes_on: Callable[[int], bool]
+) -> str:
+    """Return the name of the run with the highest median; empty: there are no runs.
+
+    All run in turns, in rounds, while `goes_on` of the number of rounds done. From `QUICK_ROUNDS`
+    on, slow ones run no more; a single run that is left does not run.
+    """
+    rates: dict[str, list[float]] = {name: [] for name in runs}
+    left, rounds = list(runs), 0
+    while len(left) > 1 and goes_on(rounds):
+        for name in left:
+            rates[name].append(runs[name]())
+        rounds += 1
+        if rounds >= QUICK_ROUNDS:
+            left = _without_slow(rates, left)
+    return max(left, key=lambda name: statistics.median(rates[name] or [0.0]), default="")
+
+
+def _without_slow(rates: Mapping[str, Sequence[float]], left: list[str]) -> list[str]:
     """Return the sets of `left` whose best turn reaches the median of the fastest."""
     least = max(statistics.median(rates[isa]) for isa in left)
     return [isa for isa in left if max(rates[isa]) >= least]

@@ -257,8 +257,12 @@ def test_a_killed_run_leaves_nothing_running(
         f"__main__.ROWS = Path('{two_files.folder}'); sys.exit(__main__.main())"
     )
     with subprocess.Popen([sys.executable, "-c", run], stdout=subprocess.DEVNULL) as process:
-        _until(lambda: Path("sleeping").exists() and Path("sleeping").read_text() != "")
-        process.send_signal(number)
+        try:
+            _until(lambda: Path("sleeping").exists() and Path("sleeping").read_text() != "")
+            process.send_signal(number)
+            process.wait(patience(60))
+        finally:
+            process.kill()
     sleeping = Path("/proc") / Path("sleeping").read_text() / "exe"
     _until(lambda: not sleeping.exists())
 

@@ -177,7 +177,7 @@ def test_a_wrong_element_is_counted(elements: int) -> None:
     assert mistake.startswith("Triad: 2 elements of CPU")
 
 
-@pytest.mark.parametrize("isa", [isa for isa in _measure.isas() if isa != "scalar"])
+@pytest.mark.parametrize("isa", _measure.isas())
 def test_numbers_beyond_32_bits_are_tripled_as_expected(isa: str) -> None:
     memory, lines = _measure.Memory.anonymous(1 << 20, "4k"), 4096
     words = real._words(memory)
