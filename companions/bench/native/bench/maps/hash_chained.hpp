@@ -82,6 +82,13 @@ class HashChained {
     return entry.word;
   }
 
+  // Frees the table of an empty map.
+  void drop_table() {
+    if (!header_.buckets) return;
+    memory_.drop(header_.buckets, sizeof(Bucket) << header_.bits);
+    header_ = {};
+  }
+
   template <typename F>
   void foreach (F&& f) const {
     if (!header_.buckets) return;

@@ -99,6 +99,13 @@ class HashRobinHood {
     return old;
   }
 
+  // Frees the table of an empty map.
+  void drop_table() {
+    if (!header_.slots) return;
+    memory_.drop(header_.slots, total_slots() * sizeof(Slot));
+    header_ = {};
+  }
+
   template <typename F>
   void foreach (F&& f) const {
     if (header_.has_zero != 0) f(unmixed(0), header_.zero_word);

@@ -3,8 +3,10 @@
 
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bench/maps/map.hpp"
 #include "bench/maps/memory.hpp"
@@ -70,6 +72,14 @@ class MapOf final : public Map {
 
   void check() const override { algorithm_.check(); }
 
+  // Frees what the map holds.
+  void clear() {
+    std::vector<std::uint64_t> keys;
+    algorithm_.foreach ([&](std::uint64_t key, std::uint64_t) { keys.push_back(key); });
+    for (const std::uint64_t key : keys) remove(key);
+    if constexpr (requires { algorithm_.drop_table(); }) algorithm_.drop_table();
+  }
+
  private:
   // Number of words written to an element.
   [[nodiscard]] std::uint64_t written() const {
@@ -88,6 +98,12 @@ class OwnedVolatileMap final : public OwnedMap {
 
  public:
   explicit OwnedVolatileMap(Elements elements) : map_(memory_, header_, elements) {}
+  ~OwnedVolatileMap() override {
+    try {
+      map_.clear();
+    } catch (const std::bad_alloc&) {  // the process ends, which frees it
+    }
+  }
   Map& map() override { return map_; }
 
  private:
