@@ -6,11 +6,13 @@ import contextlib
 import ctypes
 import os
 import signal
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 _PDEATHSIG = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 _LIBC = ctypes.CDLL(None)
 
 
@@ -39,6 +41,50 @@ def terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def interrupts_held_back() -> Iterator[Callable[[], contextlib.AbstractContextManager[None]]]:
+    """Hold back SIGINT and SIGTERM, except in blocks that the yielded function makes.
+
+    In such a block, SIGINT and the first SIGTERM raise KeyboardInterrupt. A signal that came
+    earlier raises it at the block's beginning, one that came later at the end of this context.
+    Ignored signals stay ignored. Outside the main thread nothing is held back.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield contextlib.nullcontext
+        return
+    waiting = inside = terminated = False
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        nonlocal waiting, terminated
+        if not inside:
+            waiting = True
+        elif number == signal.SIGINT or not terminated:
+            terminated = terminated or number == signal.SIGTERM
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def block() -> Iterator[None]:
+        nonlocal waiting, inside
+        try:
+            inside = True
+            if waiting:
+                waiting = False
+                raise KeyboardInterrupt
+            yield
+        finally:
+            inside = False
+
+    ending = [each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN]
+    before = [(each, signal.signal(each, handle)) for each in ending]
+    try:
+        yield block
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 def exit_when_terminated() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import cannot_write
 from nearfar.base.folders import cache_folder
 from nearfar.base.journal import Journal, JournalInUseError
-from nearfar.base.terminate import terminated_as_interrupted
+from nearfar.base.terminate import interrupts_held_back
 from nearfar.memories.paged.acts import ZRAM_CONTROL, Act
 
 _SUFFIX = ".journal"
@@ -123,18 +122,21 @@ def _journal_of_dead_run(path: Path) -> Journal[Act] | None:
 
 @contextlib.contextmanager
 def open_ledger() -> Iterator[Ledger]:
-    """Undo the changes of dead runs, yield a new ledger, and undo its changes at the end."""
+    """Undo the changes of dead runs, yield a new ledger, and undo its changes at the end.
+
+    A signal interrupts the block that uses the ledger, but not the undoing.
+    """
     where = folder()
     undo_dead(where)
-    handle, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=_SUFFIX, dir=where)
-    os.close(handle)
-    main = threading.current_thread() is threading.main_thread()
-    ended = terminated_as_interrupted() if main else contextlib.nullcontext()
-    with Journal.open(Path(name), Act) as journal, ended:
-        ledger = Ledger(journal)
-        try:
-            yield ledger
-        finally:
-            # If an undo fails, the journal stays for the next run.
-            ledger.undo()
-            journal.discard()
+    with interrupts_held_back() as interruptible:
+        handle, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=_SUFFIX, dir=where)
+        os.close(handle)
+        with Journal.open(Path(name), Act) as journal:
+            ledger = Ledger(journal)
+            try:
+                with interruptible():
+                    yield ledger
+            finally:
+                # If an undo fails, the journal stays for the next run.
+                ledger.undo()
+                journal.discard()

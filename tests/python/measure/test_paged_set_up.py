@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,38 @@ def test_what_could_not_be_undone_stays_for_the_next_start(tmp_path: Path, journ
     assert len(list(journals.iterdir())) == 1
     stubborn.rmdir()
     assert undo_dead() == 1
+    assert list(journals.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_the_undoing_is_held_back_until_its_end(
+    tmp_path: Path, journals: Path, monkeypatch: pytest.MonkeyPatch, ending: signal.Signals
+) -> None:
+    made, undo = tmp_path / "made", Ledger.undo
+
+    def interrupted(ledger: Ledger) -> None:
+        os.kill(os.getpid(), ending)
+        undo(ledger)
+
+    monkeypatch.setattr(Ledger, "undo", interrupted)
+    handlers = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(KeyboardInterrupt), open_ledger() as ledger:
+        _made(ledger, made)
+    assert not made.exists()
+    assert list(journals.iterdir()) == []
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == handlers
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_the_run_and_its_changes_are_undone(
+    tmp_path: Path, journals: Path, ending: signal.Signals
+) -> None:
+    made = tmp_path / "made"
+    with pytest.raises(KeyboardInterrupt), open_ledger() as ledger:
+        _made(ledger, made)
+        os.kill(os.getpid(), ending)
+        pytest.fail("the run went on")
+    assert not made.exists()
     assert list(journals.iterdir()) == []
 
 
