@@ -26,7 +26,8 @@ _DUMPED = (
     "store",
 )
 _CHECKED = ("log",)
-_SECONDS = "60"
+_STATES = "60000"
+"""More than any of them has."""
 
 
 @pytest.mark.long
@@ -43,8 +44,10 @@ def test_a_correct_workload_has_no_findings(kind: str, tmp_path: Path) -> None:
     if kind in _DUMPED:
         judge = ["--dump", f"{bench} dump {kind} {{pool}}"]
     options = [
+        "--states",
+        _STATES,
         "--seconds",
-        _SECONDS,
+        f"{patience(60):.0f}",
         "--timeout",
         f"{patience(30):.0f}s",
         "--pool",
