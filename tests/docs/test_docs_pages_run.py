@@ -12,8 +12,6 @@ import pytest
 from .commands import REPOSITORY, commands
 from .reader import shell
 
-pytestmark = pytest.mark.long
-
 PAGES = ("bursts", "compare", "crash", "emulate", "fleet", "like", "machine", "measure", "place",
          "profile", "studies", "sweep")  # fmt: skip
 
@@ -23,7 +21,6 @@ NOT_RUN = {
     "nearfar run plan.json --map": "needs a second node",
     "convert": "needs persistent memory; tests/vm converts",
     "--resume": "what was interrupted is the reader's",
-    "15 minutes": "takes them",
     "perthreadfile": "the reader's file",
     "cases.csv": "the reader's file",
     "truth.csv": "the reader's file; tests of the studies score",
@@ -66,6 +63,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
 def test_commands_of_a_page_run(page: str, made: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
