@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, wall_seconds
@@ -20,7 +21,9 @@ SECONDS = 75
 
 POINTS = 80
 LINES = 4_000_000
-"""Lines of a point: about 70 ms, so that one worker takes six seconds."""
+"""Lines of a point that tells how many a point needs."""
+POINT_S = 0.07
+"""Time of a point, so that one worker takes six seconds on any machine."""
 SHORT_POINTS = 1000
 SHORT_LINES = 1000
 PLANNED = 1_000_000
@@ -32,13 +35,15 @@ def rows() -> Iterable[Row]:
     """Measure all three."""
     with tempfile.TemporaryDirectory(prefix="nearfar-sweep-row-") as name:
         folder = Path(name)
-        long = write(folder / "long.toml", POINTS, LINES)
+        simulate(0, LINES)  # the first call reads the devices
+        lines = round(LINES * POINT_S / wall_seconds(lambda: simulate(0, LINES)))
+        long = write(folder / "long.toml", POINTS, lines)
         samples = alternate(
             [
                 lambda: computed(long, 1)["seconds"],
                 lambda: computed(long, 2)["seconds"],
-                lambda: plain(1),
-                lambda: plain(2),
+                lambda: plain(1, lines),
+                lambda: plain(2, lines),
             ],
             REPETITIONS,
         )
@@ -115,20 +120,21 @@ def computed(path: Path, workers: int) -> dict[str, float]:
     return dict(record)
 
 
-def plain(processes: int) -> float:
+def plain(processes: int, lines: int) -> float:
     """Return the seconds of the same work in `processes` processes, without their start."""
+    one = partial(simulate, lines=lines)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         pool.map(one, range(processes * 2), chunksize=1)
         return wall_seconds(lambda: pool.map(one, range(POINTS), chunksize=5))
 
 
-def one(number: int) -> float:
+def simulate(number: int, lines: int) -> float:
     """Simulate one of the points."""
     options = SimulateOptions(
         device=("optane-100-6dimm", "cxl-e3s-x8")[number % 2],
         pattern="random",
         region=("16MiB", "64MiB")[number // 2 % 2],
         seed=number // 4,
-        lines=LINES,
+        lines=lines,
     )
     return simulate_pattern(options).ns_per_access

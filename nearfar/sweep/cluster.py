@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,10 @@ DASK: Any = distributed
 
 MACHINE = "machine"
 """The resource that one worker of every host has: measured points are given to that one."""
+
+WORKERS_S = 10.0
+"""Time for workers to appear: a batch system starts them after the scheduler, and after a restart
+of the scheduler they connect again within seconds."""
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 """Native code of a worker is one thread: there is a worker for every processor."""
@@ -141,8 +146,17 @@ def existing_cluster(scheduler: str, files: TlsFiles | None = None) -> Iterator[
 
 
 def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> None:
-    """Refuse a cluster with no workers, with another nearfar, or with no worker that measures."""
-    workers = client.scheduler_info(n_workers=-1)["workers"]
+    """Refuse a cluster with no workers, with another nearfar, or with no worker that measures.
+
+    Workers that are still starting have `WORKERS_S` to appear.
+    """
+    end_s = time.monotonic() + WORKERS_S
+    while True:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        may_measure = any(worker.get("resources", {}).get(MACHINE) for worker in workers.values())
+        if (may_measure if measured else workers) or time.monotonic() > end_s:
+            break
+        time.sleep(0.1)
     if not workers:
         raise NearfarError(
             "the scheduler has no workers: start some with `dask worker ADDRESS`",
@@ -163,9 +177,7 @@ def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> N
                     f"and this is {version}: install the same nearfar there",
                     ExitCode.MACHINE_LACKS,
                 )
-    if measured and not any(
-        worker.get("resources", {}).get(MACHINE) for worker in workers.values()
-    ):
+    if measured and not may_measure:
         raise NearfarError(
             "no worker may measure: start one on every host with `dask worker ADDRESS "
             f"--resources {MACHINE}=1`",
