@@ -191,10 +191,21 @@ def test_places_are_blocks_that_ran_at_last_and_no_others_share(tmp_path: Path) 
 @pytest.mark.timing
 def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path) -> None:
     source = tmp_path / "spins.c"
-    source.write_text("int main(void) { for (volatile long i = 0; i < 600000000; i++) {} }")
+    source.write_text(
+        "#include <stdlib.h>\n"
+        "int main(int count, char** words) {\n"
+        "  const long most = atol(words[count - 1]);\n"
+        "  for (volatile long i = 0; i < most; i++) {}\n"
+        "}\n"
+    )
     program = tmp_path / "spins"
     subprocess.run(["gcc", "-O1", str(source), "-o", str(program)], check=True)
-    done, output = run(tmp_path, str(program), options=("--sample", "400ms"))
+    # Four times as long as it is sampled, on any processor: QEMU makes it no faster.
+    few = 200_000_000
+    begun = time.monotonic()
+    subprocess.run([program, str(few)], check=True)
+    rounds = round(few * 1.6 / (time.monotonic() - begun))
+    done, output = run(tmp_path, str(program), str(rounds), options=("--sample", "400ms"))
     assert done.returncode == 0, done.stderr
     assert output is not None
     assert any("the sampled share is not known" in warning for warning in output["warnings"])
