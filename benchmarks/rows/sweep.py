@@ -21,9 +21,9 @@ SECONDS = 75
 
 POINTS = 80
 LINES = 4_000_000
-"""Lines of a point that tells how many a point needs."""
+"""Lines of the point that is timed first, to choose the lines of all."""
 POINT_S = 0.07
-"""Time of a point, so that one worker takes six seconds on any machine."""
+"""Time of a point, about: one worker then takes five to six seconds."""
 SHORT_POINTS = 1000
 SHORT_LINES = 1000
 PLANNED = 1_000_000

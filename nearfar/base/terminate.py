@@ -81,7 +81,7 @@ def interrupts_held_back() -> Iterator[Callable[[], contextlib.AbstractContextMa
     try:
         yield block
     finally:
-        for each, handler in before:
+        for each, handler in reversed(before):  # SIGINT, which may raise from then on, is the last
             signal.signal(each, handler)
     if waiting:
         raise KeyboardInterrupt

@@ -1,8 +1,9 @@
 """Choice of the instruction set whose loop moves most bytes on this processor.
 
 The widest is not always the fastest. One core of an AMD EPYC (family 25, model 17) reads 18 GB/s
-with AVX-512 (eight lines at a time), 27 GB/s with AVX2 and 25 GB/s with SSE2 (likwid-bench: 23, 26
-and 28 GB/s). On an Intel Xeon (Emerald Rapids) likwid-bench reads most with AVX-512.
+with AVX-512 (eight lines at a time; now two), 27 GB/s with AVX2 and 25 GB/s with SSE2
+(likwid-bench: 23, 26 and 28 GB/s). On an Intel Xeon (Emerald Rapids) likwid-bench reads most with
+AVX-512.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ MACHINE = "machine"
 """The resource that one worker of every host has: measured points are given to that one."""
 
 WORKERS_S = 10.0
-"""Time for workers to appear: a batch system starts them after the scheduler, and after a restart
-of the scheduler they connect again within seconds."""
+"""Time for workers to appear: a batch system starts them after the scheduler, and again if they
+were killed."""
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 """Native code of a worker is one thread: there is a worker for every processor."""

@@ -27,7 +27,7 @@ _DUMPED = (
 )
 _CHECKED = ("log",)
 _STATES = "60000"
-"""More than any of them has."""
+"""Budget above the number of states of every workload."""
 
 
 @pytest.mark.long

@@ -43,9 +43,10 @@ struct Loops {
         return Wide::load(vector);
       }
     };
-    // Several sums, so that additions do not depend on each other. Eight vectors at a time with
-    // four sums read 2 to 4 % more than two on an AMD EPYC of family 25, and 12 to 15 % less on one
-    // of family 26. So instruction sets differ in this, and `measure` chooses the fastest.
+    // Several sums, so that additions do not depend on each other. With AVX2, eight vectors at a
+    // time read 2 to 4 % more than four on an AMD EPYC of family 25, and 12 to 15 % less than two
+    // on one of family 26, where AVX-512 does the same. So AVX-512, whose vector is a line, reads
+    // two at a time and the others eight, and `measure` chooses the fastest.
     constexpr std::uint64_t at_once = per_line == 1 ? 2 : 8;
     constexpr std::uint64_t sums_at_once = per_line == 1 ? 2 : 4;
     Vector sums[sums_at_once];

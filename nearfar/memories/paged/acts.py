@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import mmap
 import os
 import re
@@ -106,8 +107,10 @@ def _mkswap(act: Act) -> None:
 
 def _swap(name: str, *arguments: object) -> None:
     library = ctypes.CDLL(None, use_errno=True)
-    if getattr(library, name)(*arguments) != 0:
-        raise OSError(ctypes.get_errno(), name)
+    while getattr(library, name)(*arguments) != 0:
+        # A signal ends swapoff while pages are still swapped, even if it is held back.
+        if (number := ctypes.get_errno()) != errno.EINTR:
+            raise OSError(number, name)
 
 
 def _swapon(act: Act) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.journal import Journal
-from nearfar.memories.paged import set_up
+from nearfar.memories.paged import acts, set_up
 from nearfar.memories.paged.acts import Act
 from nearfar.memories.paged.ledger import Ledger, open_ledger, undo_dead
 from nearfar.memories.spec import MemorySpec, parse_spec
@@ -197,6 +200,23 @@ def test_a_signal_interrupts_the_run_and_its_changes_are_undone(
         pytest.fail("the run went on")
     assert not made.exists()
     assert list(journals.iterdir()) == []
+
+
+def test_swapoff_goes_on_after_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = [errno.EINTR, errno.EINTR, 0]
+
+    def swapoff(path: bytes) -> int:
+        ctypes.set_errno(ends.pop(0))
+        return -1 if ctypes.get_errno() else 0
+
+    library = SimpleNamespace(swapoff=swapoff)
+    monkeypatch.setattr(acts.ctypes, "CDLL", lambda *_, **__: library)
+    monkeypatch.setattr(acts, "is_swap", lambda _path: True)
+    Act("swapoff", "/dev/zram7").do()
+    assert ends == []
+    ends.append(errno.ENOMEM)
+    with pytest.raises(NearfarError, match="swapoff /dev/zram7"):
+        Act("swapoff", "/dev/zram7").do()
 
 
 def _made(ledger: Ledger, path: Path) -> None:

@@ -200,7 +200,7 @@ def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path) -> No
     )
     program = tmp_path / "spins"
     subprocess.run(["gcc", "-O1", str(source), "-o", str(program)], check=True)
-    # Four times as long as it is sampled, on any processor: QEMU makes it no faster.
+    # Natively four times as long as it is sampled, on any processor; longer under QEMU.
     few = 200_000_000
     begun = time.monotonic()
     subprocess.run([program, str(few)], check=True)
