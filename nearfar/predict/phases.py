@@ -31,6 +31,8 @@ UNSAMPLED_MISSES = 3.0
 MIN_OTHERS_SHARE = 0.05
 """Minimum of misses outside streams, over those of streams, that shows how often they walk."""
 
+MIN_INTERVAL_NS = 1.0
+"""Least CPU time of a counted interval, ns."""
 MIN_SEQUENTIAL_SHARE = 0.5
 """Share of an object's misses in sequence above which its instructions count as streams."""
 
@@ -118,8 +120,17 @@ def _phase(workload: WorkloadProfile, phase: Phase, counts: PhaseCounts) -> Phas
 
 
 def _intervals(phase: Phase) -> CountedIntervals | None:
-    """Return the counts by interval, if the phase is a whole program with counted intervals."""
-    rows = [interval for entry in phase.objects for interval in entry.intervals]
+    """Return the counts by interval, if the phase is a whole program with counted intervals.
+
+    Intervals without CPU time, which have no rates, are left out: the model scales the others'
+    counts to the phase's total.
+    """
+    rows = [
+        interval
+        for entry in phase.objects
+        for interval in entry.intervals
+        if (interval.cpu_time_ns or 0.0) >= MIN_INTERVAL_NS
+    ]
     if not rows:
         return None
 
