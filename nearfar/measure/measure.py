@@ -41,6 +41,10 @@ warm-up."""
 TAIL_S = 1.0
 """Time reserved for computing after the last sample."""
 
+MIN_BUDGET_S = 1e-6
+"""Budget of a measurement whose time is already over: shorter than any round, but not 0, which
+would leave its parts out."""
+
 QUICK_DISPUTED_SAMPLES = 6
 """Samples that a disputed point gets with --quick, at least: then one disturbed sample in each half
 changes no median."""
@@ -139,7 +143,7 @@ def _measure(
     before = environment.snapshot()
     seconds = options.seconds or (QUICK_S if options.quick else FULL_S)
     opening_s = time.monotonic() - start
-    budget = share_out(max(seconds - opening_s - TAIL_S, 0.01), parts)
+    budget = share_out(max(seconds - opening_s - TAIL_S, MIN_BUDGET_S), parts)
     watch = None
     if opened.cpus:
         watch = InstrumentWatch(opened.cpus)

@@ -58,7 +58,7 @@ def test_json_prints_the_document_and_writes_no_file(tmp_path: Path) -> None:
 
 def test_seconds_limit_it_but_leave_the_minimum_number_of_rounds(tmp_path: Path) -> None:
     rounds = []
-    for seconds in ("0.000001", "3"):  # three rounds of a model may take less than 1 ms
+    for seconds in ("0.001", "3"):
         arguments = ("--quick", "--seconds", seconds, "--only", "chains,bandwidth", "--json")
         done = nearfar("model:optane-100-6dimm", *arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
