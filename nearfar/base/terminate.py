@@ -10,9 +10,11 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+"""Signals that ask a program to end, of Ctrl-C and of batch systems."""
+
 _PDEATHSIG = 1
 """PR_SET_PDEATHSIG of linux/prctl.h."""
-_ENDING = (signal.SIGINT, signal.SIGTERM)
 _LIBC = ctypes.CDLL(None)
 
 
@@ -76,7 +78,7 @@ def interrupts_held_back() -> Iterator[Callable[[], contextlib.AbstractContextMa
         finally:
             inside = False
 
-    ending = [each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN]
+    ending = [each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN]
     before = [(each, signal.signal(each, handle)) for each in ending]
     try:
         yield block

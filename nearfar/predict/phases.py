@@ -33,6 +33,7 @@ MIN_OTHERS_SHARE = 0.05
 
 MIN_INTERVAL_NS = 1.0
 """Least CPU time of a counted interval, ns."""
+
 MIN_SEQUENTIAL_SHARE = 0.5
 """Share of an object's misses in sequence above which its instructions count as streams."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
-ENDING = (signal.SIGINT, signal.SIGTERM)
+from nearfar.base.terminate import ENDING
 
 
 @contextlib.contextmanager
