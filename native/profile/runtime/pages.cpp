@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "base/page_content.hpp"
@@ -35,8 +36,8 @@ struct PageState {
 };
 
 sim::ReuseStack stack;
-PageState* states;
-PageState* spare;
+PageState* tables[2];  // the current one, and the one that follow_fewer fills
+unsigned current;
 std::uint32_t pages_lock;
 std::uint64_t now;
 std::uint64_t last_page;
@@ -54,15 +55,21 @@ PageState& state_of(PageState* table, std::uint64_t page) {
   }
 }
 
+// If a signal handler jumps out, the stack still has too many pages, and the next touch repeats
+// this. The table comes first: it must never become full.
 void follow_fewer() {
   ++thinning_log2;
-  stack.keep_only(followed);
-  memset(spare, 0, entries * sizeof(PageState));
+  const PageState* const states = tables[current];
+  PageState* const fewer = tables[1 - current];
+  memset(fewer, 0, entries * sizeof(PageState));
   for (std::uint32_t at = 0; at < entries; ++at) {
     const std::uint64_t page = states[at].tagged - 1;
-    if (states[at].tagged != 0 && followed(page)) state_of(spare, page) = states[at];
+    if (states[at].tagged != 0 && followed(page)) state_of(fewer, page) = states[at];
   }
-  std::swap(states, spare);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  current = 1 - current;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  stack.keep_only(followed);
 }
 
 std::uint16_t owner_of(std::uint64_t address) {
@@ -118,7 +125,7 @@ void count_reuse_of(PageRecord& record, PageState& state, std::uint32_t distance
 void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
   const std::uint64_t page = address >> 12;
   if (!followed(page)) return;
-  PageState& state = state_of(states, page);
+  PageState& state = state_of(tables[current], page);
   if (state.ownerless_phase != 0) give_first_touch(state, owner_of(address));
   if (page != last_page || state.tagged == 0) {
     const std::uint16_t owner = owner_of(address);
@@ -155,9 +162,10 @@ void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
 
 bool reserve_pages(bool look) {
   void* memory = reserve_hot_memory(sim::ReuseStack::bytes_for(max_pages));
-  states = static_cast<PageState*>(reserve_hot_memory(entries * sizeof(PageState)));
-  spare = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
-  if (memory == nullptr || states == nullptr || spare == nullptr) return false;
+  tables[0] = static_cast<PageState*>(reserve_hot_memory(entries * sizeof(PageState)));
+  tables[1] = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
+  if (memory == nullptr || tables[0] == nullptr || tables[1] == nullptr) return false;
+  current = 0;
   stack = sim::ReuseStack(max_pages, memory);
   now = 0;
   last_page = 0;
@@ -169,7 +177,7 @@ bool reserve_pages(bool look) {
 void continue_pages_in_child() {
   pages_lock = 0;
   // The first touches of these pages are in the parent's file.
-  for (std::uint32_t at = 0; at < entries; ++at) states[at].ownerless_phase = 0;
+  for (std::uint32_t at = 0; at < entries; ++at) tables[current][at].ownerless_phase = 0;
 }
 
 void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {

@@ -3,6 +3,7 @@
 
 #include <emmintrin.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -14,8 +15,12 @@ namespace nearfar::sim {
 // front. The caller provides the memory, because the profiler's runtime must not allocate. Not
 // synchronised.
 //
-// When over() holds, the caller calls `drop_oldest` (exact distances up to `capacity`) or
+// While over() holds, the caller calls `drop_oldest` (exact distances up to `capacity`) or
 // `keep_only` (samples lines, so that any distance can be estimated).
+//
+// A signal handler may leave any of these calls by a jump. At worst this loses a line or keeps
+// lines that `keep_only` should drop, and distances are wrong until the next compaction. The fences
+// below keep the order of stores that ensures this.
 class ReuseStack {
  public:
   static constexpr std::uint32_t unseen = UINT32_MAX;
@@ -49,7 +54,7 @@ class ReuseStack {
   // `unseen`.
   std::uint32_t touch(std::uint64_t line) {
     if (next_ > 0 && lines_[next_ - 1] == line + 1) return 0;  // it is the newest
-    if (next_ == slots_) compact();
+    if (next_ == slots_) keep_only([](std::uint64_t) { return true; });
     std::uint32_t* const entry = find(line + 1);
     std::uint32_t distance = unseen;
     if (*entry != 0) {
@@ -59,36 +64,56 @@ class ReuseStack {
     } else {
       ++live_;
     }
+    // The old slot is free before the line gets another one, and `live_` is never too low.
+    keep_order();
     lines_[next_] = line + 1;
     live_bits_[next_ / word_bits] |= std::uint64_t{1} << next_ % word_bits;
     ++live_counts_[next_ / word_bits];
-    *entry = entry_of(line + 1, next_++);
+    *entry = entry_of(line + 1, next_);
+    keep_order();
+    ++next_;
     return distance;
   }
 
   void drop_oldest() {
-    while (oldest_ < next_ && (lines_[oldest_] == dead || lines_[oldest_] == 0)) ++oldest_;
-    if (oldest_ == next_) return;
+    while (oldest_ < next_ && is_free(lines_[oldest_])) ++oldest_;
+    if (oldest_ == next_) {
+      live_ = 0;
+      return;
+    }
     kill(oldest_);
+    keep_order();
     --live_;
   }
 
-  // Drops every line for which `keep(line)` is false.
+  // Drops every line for which `keep(line)` is false, and compacts the slots.
   template <typename Keep>
   void keep_only(Keep keep) {
-    for (std::uint32_t slot = 0; slot < next_; ++slot) {
-      if (lines_[slot] != dead && !keep(lines_[slot] - 1)) {
-        lines_[slot] = dead;
-        --live_;
-      }
+    // Until this is complete, the next touch compacts again.
+    next_ = slots_;
+    keep_order();
+    std::uint32_t kept = 0;
+    for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+      const std::uint64_t tagged = lines_[slot];
+      if (is_free(tagged)) continue;
+      lines_[slot] = dead;
+      keep_order();
+      if (keep(tagged - 1)) lines_[kept++] = tagged;
     }
-    compact();
+    keep_order();
+    index(kept);
+    live_ = kept;
+    oldest_ = 0;
+    keep_order();
+    next_ = kept;
   }
 
  private:
   static constexpr std::uint32_t slots_per_line = 4;    // compaction costs 1/3 slot per touch
   static constexpr std::uint32_t entries_per_slot = 2;  // the hash table is at most half full
   static constexpr std::uint64_t dead = UINT64_MAX;
+  static constexpr bool is_free(std::uint64_t tagged) { return tagged == dead || tagged == 0; }
+  static void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
   static constexpr std::uint32_t word_bits = 64;
   static constexpr std::uint32_t counts_at_once = 16;
 
@@ -108,7 +133,7 @@ class ReuseStack {
   }
   std::uint32_t slot_of(std::uint32_t entry) const { return (entry & (2 * slots_ - 1)) - 1; }
 
-  // Returns the line's entry, or the free entry for it. Entries of dead lines stay until compact().
+  // Returns the line's entry, or the free entry for it. Entries of dead lines stay until index().
   std::uint32_t* find(std::uint64_t tagged) const {
     const std::uint32_t mark = mark_of(tagged);
     for (std::uint32_t at = first_entry(tagged);; ++at) {
@@ -146,12 +171,8 @@ class ReuseStack {
     return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
   }
 
-  void compact() {
-    std::uint32_t kept = 0;
-    for (std::uint32_t slot = 0; slot < next_; ++slot) {
-      if (lines_[slot] != dead) lines_[kept++] = lines_[slot];
-    }
-    std::memset(lines_ + kept, 0, (slots_ - kept) * sizeof *lines_);
+  // Builds the table, the bits and their counts for lines in the first `kept` slots.
+  void index(std::uint32_t kept) {
     std::memset(table_, 0, std::size_t{slots_} * entries_per_slot * sizeof *table_);
     for (std::uint32_t word = 0; word < slots_ / word_bits; ++word) {
       const std::uint32_t first = word * word_bits;
@@ -163,9 +184,6 @@ class ReuseStack {
     }
     for (std::uint32_t slot = 0; slot < kept; ++slot)
       *find(lines_[slot]) = entry_of(lines_[slot], slot);
-    next_ = kept;
-    live_ = kept;
-    oldest_ = 0;
   }
 
   std::uint32_t capacity_ = 0;
@@ -173,7 +191,7 @@ class ReuseStack {
   std::uint32_t next_ = 0;
   std::uint32_t live_ = 0;
   std::uint32_t oldest_ = 0;
-  std::uint64_t* lines_ = nullptr;       // by slot: line + 1, `dead`, or 0 beyond next_
+  std::uint64_t* lines_ = nullptr;       // by slot: line + 1, `dead`, or 0 if never used
   std::uint64_t* live_bits_ = nullptr;   // by slot
   std::uint32_t* table_ = nullptr;       // open addressing: entry_of()
   std::uint8_t* live_counts_ = nullptr;  // by word of live_bits_; followed by 16 zeros

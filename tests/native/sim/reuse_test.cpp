@@ -1,7 +1,9 @@
 // Compares reuse distances with a linearly searched list.
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <cstring>
 #include <list>
 #include <random>
 #include <vector>
@@ -56,7 +58,7 @@ TEST_CASE("dropping the oldest lines keeps distances below the capacity exact") 
     const std::uint64_t line = dice() % 200;
     const std::uint32_t expected = reference.touch(line);
     const std::uint32_t distance = tested.stack.touch(line);
-    if (tested.stack.over()) tested.stack.drop_oldest();
+    while (tested.stack.over()) tested.stack.drop_oldest();
     if (expected < 64) REQUIRE(distance == expected);
     if (expected >= 64) REQUIRE(distance == ReuseStack::unseen);
     REQUIRE(tested.stack.live() <= 64);
@@ -94,3 +96,70 @@ TEST_CASE("the tracker finds the single distance of a cyclic sweep of any length
     CHECK(far_sum / far_known == doctest::Approx(static_cast<double>(lines)).epsilon(0.08));
   }
 }
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr std::uint32_t stepped_capacity = 16;
+ReuseStack* stepped = nullptr;
+std::vector<std::uint64_t>* stepped_memory = nullptr;
+unsigned steps = 0;
+unsigned wrong_steps = 0;
+
+// Touches lines round-robin; returns whether their distances are exact once all counts are new.
+bool recovers(ReuseStack& stack) {
+  constexpr std::uint64_t lines = stepped_capacity - 4;
+  constexpr unsigned rounds = 16;
+  bool exact = true;
+  for (unsigned round = 0; round < rounds; ++round) {
+    for (std::uint64_t line = 0; line < lines; ++line) {
+      const std::uint32_t distance = stack.touch(line * 977);
+      while (stack.over()) stack.drop_oldest();
+      if (round >= rounds / 2) exact &= distance == lines - 1;
+    }
+  }
+  return exact;
+}
+
+// The state here is what a signal handler would leave by a jump. Tries it, and restores it.
+void at_each_instruction(int) {
+  const ReuseStack stack_before = *stepped;
+  const std::vector<std::uint64_t> memory_before = *stepped_memory;
+  ++steps;
+  if (!recovers(*stepped)) ++wrong_steps;
+  *stepped = stack_before;
+  memcpy(stepped_memory->data(), memory_before.data(), memory_before.size() * 8);
+}
+
+constexpr std::uint64_t trap_flag = 1u << 8;
+void begin_steps() { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | trap_flag); }
+void end_steps() { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~trap_flag); }
+
+}  // namespace
+
+TEST_CASE("a jump out of any instruction leaves a stack that counts exactly after a compaction") {
+  Stack tested(stepped_capacity);
+  stepped = &tested.stack;
+  stepped_memory = &tested.memory;
+  steps = wrong_steps = 0;
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = at_each_instruction;
+  REQUIRE(sigaction(SIGTRAP, &action, &before) == 0);
+  std::mt19937_64 dice(3);
+  // Two compactions and more.
+  for (unsigned i = 0; i < 150; ++i) {
+    const std::uint64_t line = dice() % (2 * stepped_capacity) * 977;
+    begin_steps();
+    tested.stack.touch(line);
+    while (tested.stack.over()) tested.stack.drop_oldest();
+    end_steps();
+  }
+  begin_steps();
+  tested.stack.keep_only([](std::uint64_t line) { return line % 2 == 0; });
+  end_steps();
+  sigaction(SIGTRAP, &before, nullptr);
+  CHECK(steps > 10'000);
+  CHECK(wrong_steps == 0);
+}
+#endif

@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   if (!strcmp(mode, "longjmp")) {
     sigsetjmp(back, 1);
     if (alarms == 0) every_100us(on_alarm_jump);
-    while (alarms < 200) sweep(array);
+    while (alarms < 2000) sweep(array);
     signal(SIGALRM, SIG_IGN);
     NEARFAR_BEGIN("after");
     fill(array);
