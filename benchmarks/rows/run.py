@@ -1,7 +1,8 @@
 """Overhead of `nearfar run` where all or some objects are near, and its recognition rate.
 
 The peer is the same program under the same allocator, jemalloc, preloaded as Debian ships it. Both
-run in turns; CPU time is the program's own, without the verb's.
+run in turns; CPU time is the program's own, without the verb's. Where all objects are near, the two
+do the same work: such a row fails if the 95 % interval of their ratio is above its bar.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import truediv
 from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
@@ -25,6 +27,7 @@ from benchmarks.run_programs import (
     redis,
     sqlite,
 )
+from nearfar.base.statistics import median_estimate
 from nearfar.documents import Plan, RunRecord, load, producer
 from nearfar.documents.plan import Placement, PlanMemory, Prices
 from nearfar.documents.workload import Frame
@@ -37,10 +40,12 @@ SECONDS = 390
 
 REPETITIONS = 7
 """Pairs of neighbours in time."""
-MOST = 1.03
-"""Maximum CPU time and memory relative to the same allocator's."""
+MOST = 1.0
+"""Maximum CPU time relative to the same allocator's."""
 MOST_FAR = 1.2
 """The same where some objects are far."""
+MOST_MEMORY = 1.02
+"""Maximum peak memory relative to the same allocator's."""
 LEAST_RECOGNISED = 0.95
 HEAVY_ROUNDS = "64"
 """More than a second: querying some stacks at the start is then negligible."""
@@ -101,24 +106,27 @@ def _overhead(
         for row in samples
     )
     peer = statistics.median(peer_s)
-    yield make_row(
+    ratio = median_estimate(list(map(truediv, our_s, peer_s)))
+    row = make_row(
         f"CPU time of {name} under {'a' if maps else 'an all-near'} plan",
-        peer * paired_ratio(our_s, peer_s),
+        peer * ratio.value,
         "s",
         bar=most,
         judge="ratio",
         peer="jemalloc preloaded",
         peer_value=peer,
         command=COMMAND,
+        note=f"ratio of {len(our_s)} pairs {ratio.value:.3f}, {ratio.low:.3f} to {ratio.high:.3f}; "
+        f"jemalloc against itself {paired_ratio(again_s, peer_s):.3f}",
     )
-    # Without its own bar: the row above does not resolve it.
-    print(f"run: {name}: jemalloc against itself {paired_ratio(again_s, peer_s):.3f}")
+    row.holds = (ratio.value if maps else ratio.low) <= most
+    yield row
     peer = statistics.median(peer_bytes)
     yield make_row(
         f"peak memory of {name} under an all-near plan",
         statistics.median(our_bytes),
         "B",
-        bar=MOST,
+        bar=MOST_MEMORY,
         judge="ratio",
         peer="jemalloc preloaded",
         peer_value=peer,
