@@ -281,14 +281,33 @@ def _memory_numbers(
     for number, memory in enumerate(memories):
         if memory.spec.kind == "node":
             landed[(bound == number) & (nodes == memory.spec.node)] = number
+    mappings = process_memory.mappings(pid)
+    at, mapped = _mapping_indices(addresses, mappings)
+    # The program runs meanwhile: a block may have been freed since its pages' nodes were queried.
+    landed[~mapped] = NOT_PRESENT
     # A file's pages are in the file's memory, wherever the page cache has them.
-    files = [mapping for mapping in process_memory.mappings(pid) if mapping.is_file]
-    for number, memory in enumerate(memories):
-        if memory.kind not in (layout.FILE, layout.DEVICE) or memory.spec.path is None:
-            continue
-        path = str(memory.spec.path.resolve())
-        for mapping in files:
-            if mapping.path == path or Path(mapping.path).parent == Path(path):
-                inside = (addresses >= mapping.begin) & (addresses < mapping.end)
-                landed[inside] = number
+    of_mapping = np.array([_file_memory(mapping, memories) for mapping in mappings], np.int64)
+    of_file = of_mapping[at[mapped]]
+    landed[mapped] = np.where(of_file == NOT_PRESENT, landed[mapped], of_file)
     return landed
+
+
+def _mapping_indices(
+    addresses: NDArray[np.uint64], mappings: Sequence[process_memory.Mapping]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return each address's index into `mappings`, and whether it is in any mapping."""
+    begins = np.array([mapping.begin for mapping in mappings], np.uint64)
+    ends = np.array([*(mapping.end for mapping in mappings), 0], np.uint64)
+    at = np.searchsorted(begins, addresses, side="right") - 1
+    return at, addresses < ends[at]
+
+
+def _file_memory(mapping: process_memory.Mapping, memories: Sequence[LocalMemory]) -> int:
+    """Return the number of the memory whose file is mapped, or `NOT_PRESENT`."""
+    if mapping.is_file:
+        for number, memory in enumerate(memories):
+            if memory.kind in (layout.FILE, layout.DEVICE) and memory.spec.path is not None:
+                path = memory.spec.path.resolve()
+                if path in (Path(mapping.path), Path(mapping.path).parent):
+                    return number
+    return NOT_PRESENT

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-import dataclasses
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.documents import Plan
 from nearfar.documents.machine import Node
-from nearfar.run import layout, process_memory, snapshot
+from nearfar.run import layout, process_memory
 from nearfar.run.adapt import Pace, can_move, nodes_of
 from nearfar.run.hotness import INTERVAL_NS, Hotness, PageUse
 from nearfar.run.local_memories import (
@@ -105,29 +103,6 @@ def test_policies_report_what_the_machine_lacks(tmp_path: Path) -> None:
         POLICIES.get("preferred")(nodes([0]), tmp_path)
     assert POLICIES.get("interleave")(NEAR_AND_FAR, tmp_path).nodes == (0, 1)
     assert POLICIES.get("preferred")(NEAR_AND_FAR, tmp_path).nodes == (1,)
-
-
-def test_pages_on_another_node_are_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Node 1 is full: of 64 pages bound to it, the kernel has all but 16 on node 0."""
-    made = objects_plan({"make_array": "far"})
-    near, far = resolve_memories(made, ["far=node:0"])
-    places = [near, dataclasses.replace(far, spec=dataclasses.replace(far.spec, node=1))]
-    first, pages = layout.FIRST_ADDRESS, 64
-    state = layout.State()
-    state.extent_count = 1
-    state.extents[0] = layout.Extent(first, pages * layout.PAGE, 1, 1)
-    words = np.full(pages, layout.CHOSEN | 1, np.uint32)
-    monkeypatch.setattr(snapshot, "read_state", lambda *_: state)
-    monkeypatch.setattr(snapshot, "default_nodes", lambda _: {0})
-    monkeypatch.setattr(process_memory, "read_memory", lambda *_: words.tobytes())
-    monkeypatch.setattr(process_memory, "mappings", lambda _: [])
-    monkeypatch.setattr(process_memory, "anonymous_bytes", lambda *_: 0)
-    monkeypatch.setattr(
-        process_memory, "page_nodes", lambda _, asked: (np.arange(len(asked)) < 16).astype(np.int32)
-    )
-    seen = snapshot.take_snapshot(0, 0, places).objects[1]
-    assert seen.fallback == 0
-    assert seen.elsewhere == seen.by_memory["near"] == 3 * seen.by_memory["far"]
 
 
 def write(path: Path, text: str) -> None:
