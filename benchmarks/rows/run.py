@@ -2,7 +2,8 @@
 
 The peer is the same program under the same allocator, jemalloc, preloaded as Debian ships it. Both
 run in turns; CPU time is the program's own, without the verb's. Where all objects are near, the two
-do the same work: such a row fails if the 95 % interval of their ratio is above its bar.
+do the same work, so noise decides which one is faster: such a row holds if the 95 % interval of
+their ratio reaches 1, and the ratio itself is no more than noise explains.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ SECONDS = 390
 
 REPETITIONS = 7
 """Pairs of neighbours in time."""
-MOST = 1.0
-"""Maximum CPU time relative to the same allocator's."""
+MOST_CPU_TIME = 1.0
+"""Maximum CPU time relative to the same allocator's; the interval must reach it."""
+MOST_WITH_NOISE = 1.03
+"""Maximum of the ratio itself."""
 MOST_FAR = 1.2
-"""The same where some objects are far."""
+"""Maximum CPU time where some objects are far."""
 MOST_MEMORY = 1.02
 """Maximum peak memory relative to the same allocator's."""
 LEAST_RECOGNISED = 0.95
@@ -80,7 +83,7 @@ def _far_cost(heavy: Measured) -> Iterator[Row]:
         plan = heavy_plan("near")
         plan.placements[far].memory = "far"
         name = f"an allocation-heavy program with {plan.placements[far].name} far"
-        yield next(_overhead(name, plan, heavy, maps=["far=node:0"], most=MOST_FAR))
+        yield next(_overhead(name, plan, heavy, maps=["far=node:0"]))
 
 
 Measured = Callable[[Mapping[str, str]], tuple[float, float]]
@@ -88,7 +91,7 @@ Measured = Callable[[Mapping[str, str]], tuple[float, float]]
 
 
 def _overhead(
-    name: str, plan: Plan, measured: Measured, *, maps: Sequence[str] = (), most: float = MOST
+    name: str, plan: Plan, measured: Measured, *, maps: Sequence[str] = ()
 ) -> Iterator[Row]:
     places = resolve_memories(plan, list(maps))
     targets = make_targets(plan, places, adapt=False)
@@ -111,15 +114,17 @@ def _overhead(
         f"CPU time of {name} under {'a' if maps else 'an all-near'} plan",
         peer * ratio.value,
         "s",
-        bar=most,
+        bar=MOST_FAR if maps else MOST_WITH_NOISE,
         judge="ratio",
         peer="jemalloc preloaded",
         peer_value=peer,
         command=COMMAND,
-        note=f"ratio of {len(our_s)} pairs {ratio.value:.3f}, {ratio.low:.3f} to {ratio.high:.3f}; "
-        f"jemalloc against itself {paired_ratio(again_s, peer_s):.3f}",
+        note=f"ratio of {len(our_s)} pairs {ratio.value:.3f}, 95 %: {ratio.low:.3f} to "
+        f"{ratio.high:.3f}; jemalloc against itself {paired_ratio(again_s, peer_s):.3f}",
     )
-    row.holds = (ratio.value if maps else ratio.low) <= most
+    if not maps:
+        row.bar += f", its interval from <= {MOST_CPU_TIME:g}"
+        row.holds &= ratio.low <= MOST_CPU_TIME
     yield row
     peer = statistics.median(peer_bytes)
     yield make_row(

@@ -285,10 +285,12 @@ def _memory_numbers(
     at, mapped = _mapping_indices(addresses, mappings)
     # The program runs meanwhile: a block may have been freed since its pages' nodes were queried.
     landed[~mapped] = NOT_PRESENT
-    # A file's pages are in the file's memory, wherever the page cache has them.
-    of_mapping = np.array([_file_memory(mapping, memories) for mapping in mappings], np.int64)
-    of_file = of_mapping[at[mapped]]
-    landed[mapped] = np.where(of_file == NOT_PRESENT, landed[mapped], of_file)
+    # A file's pages are in the file's memory, wherever the page cache has them. Of several memories
+    # in one folder, it is the one that the page was bound to.
+    of_mapping = _file_memories(mappings, memories)[at[mapped]]
+    as_bound = of_mapping[np.arange(len(of_mapping)), bound[mapped]]
+    of_file = np.where(as_bound, bound[mapped], of_mapping.argmax(axis=1))
+    landed[mapped] = np.where(of_mapping.any(axis=1), of_file, landed[mapped])
     return landed
 
 
@@ -302,12 +304,17 @@ def _mapping_indices(
     return at, addresses < ends[at]
 
 
-def _file_memory(mapping: process_memory.Mapping, memories: Sequence[LocalMemory]) -> int:
-    """Return the number of the memory whose file is mapped, or `NOT_PRESENT`."""
-    if mapping.is_file:
-        for number, memory in enumerate(memories):
-            if memory.kind in (layout.FILE, layout.DEVICE) and memory.spec.path is not None:
-                path = memory.spec.path.resolve()
-                if path in (Path(mapping.path), Path(mapping.path).parent):
-                    return number
-    return NOT_PRESENT
+def _file_memories(
+    mappings: Sequence[process_memory.Mapping], memories: Sequence[LocalMemory]
+) -> NDArray[np.bool_]:
+    """Return, for each mapping and each memory, whether the mapped file is of that memory."""
+    result = np.zeros((len(mappings), len(memories)), np.bool_)
+    for number, memory in enumerate(memories):
+        if memory.kind not in (layout.FILE, layout.DEVICE) or memory.spec.path is None:
+            continue
+        path = str(memory.spec.path.resolve())
+        result[:, number] = [
+            mapping.is_file and path in (mapping.path, str(Path(mapping.path).parent))
+            for mapping in mappings
+        ]
+    return result

@@ -239,7 +239,10 @@ void simulate_pending() {
     // A signal handler may have appended since the last check.
   } while (nf_pending.done < nf_pending.count);
   sample_live_sometimes(static_cast<std::int32_t>(nf_pending.count - first));
-  nf_pending.count = nf_pending.done = nf_pending.owned = 0;
+  // In this order, accesses are never simulated twice if a signal handler jumps away.
+  nf_pending.count = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  nf_pending.done = nf_pending.owned = 0;
 }
 
 // Simulates the list and empties it; returns false if it cannot be appended to.

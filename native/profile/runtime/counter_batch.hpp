@@ -3,6 +3,7 @@
 
 #include <sys/single_threaded.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "profile/runtime/locks.hpp"
@@ -21,10 +22,16 @@ struct CounterBatch {
     const auto place = static_cast<unsigned>(mixed >> 59);
     Sum& sum = sums[place];
     if (sum.counter != &counter) {
-      if (sum.counter != nullptr) add(*sum.counter, sum.amount);
-      // This order ensures that flush() looks at the place even if a signal handler jumps away.
+      std::uint64_t* const before = sum.counter;
+      // This order ensures that no counter gets another one's amount, and that flush() looks at the
+      // place, even if a signal handler jumps away.
+      sum.counter = nullptr;
+      keep_order();
+      if (before != nullptr) add(*before, sum.amount);
       used |= 1u << place;
-      sum = {&counter, 0};
+      sum.amount = 0;
+      keep_order();
+      sum.counter = &counter;
     }
     sum.amount += amount;
   }
@@ -37,6 +44,8 @@ struct CounterBatch {
       if (counter != nullptr) add(*counter, sum.amount);
     }
   }
+
+  static void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
   struct Sum {
     std::uint64_t* counter;

@@ -43,6 +43,7 @@ class DenseTable {
     if (Record* known = find(key)) return known;
     Lock const lock(lock_, self);
     if (Record* known = find(key)) return known;
+    complete_addition();
     const std::uint32_t index = table_->used;
     if (index >= table_->capacity) {
       ++table_->lost;
@@ -69,6 +70,14 @@ class DenseTable {
     std::uint64_t mask;
     std::uint32_t entries[];  // index of the record + 1; 0: free
   };
+
+  // A signal handler that jumped out of an addition may have left a record that `find` returns but
+  // that is not counted as used.
+  void complete_addition() {
+    const std::uint32_t index = table_->used;
+    if (index < table_->capacity && find(records_[index].key) == &records_[index])
+      __atomic_store_n(&table_->used, index + 1, __ATOMIC_RELEASE);
+  }
 
   static std::uint64_t hash(std::uint64_t key) {
     const std::uint64_t mixed = key * 0x9E3779B97F4A7C15ull;

@@ -93,19 +93,19 @@ void settle(std::uint64_t now) {
   const double far_ns =
       far_time_ns(near_ns, lines, moved, emulation.costs[0], emulation.costs[1], file.factors);
   batch.debt_ns += file.slow_motion * far_ns - traced_ns;
-  std::uint64_t end = now;
-  if (batch.debt_ns > 0.0) {
-    end = wait_until(now + static_cast<std::uint64_t>(batch.debt_ns));
-    // A wait may be slightly too long; the excess is subtracted from the next one.
-    batch.debt_ns -= static_cast<double>(end - now);
-    add(file.delayed_ns, end - now);
-    add(file.waited_ns[batch.phase % max_phases], end - now);
-  }
-  add(file.batches, std::uint64_t{1});
-  batch.began_ns = end;
+  // Before the wait, because a signal handler may jump out of it.
+  batch.began_ns = now;
   batch.lines_seen = 0;
   memset(batch.near, 0, sizeof batch.near);
   memset(batch.far, 0, sizeof batch.far);
+  add(file.batches, std::uint64_t{1});
+  if (batch.debt_ns <= 0.0) return;
+  const std::uint64_t end = wait_until(now + static_cast<std::uint64_t>(batch.debt_ns));
+  // A wait may be slightly too long; the excess is subtracted from the next one.
+  batch.debt_ns -= static_cast<double>(end - now);
+  batch.began_ns = end;
+  add(file.delayed_ns, end - now);
+  add(file.waited_ns[batch.phase % max_phases], end - now);
 }
 
 bool is_valid(const EmulationFile& file, std::uint64_t size) {

@@ -38,6 +38,8 @@ struct PageState {
 sim::ReuseStack stack;
 PageState* tables[2];  // the current one, and the one that follow_fewer fills
 unsigned current;
+std::uint32_t used_entries;  // of the current table; never too low
+bool is_thinning;            // follow_fewer has begun and is not complete
 std::uint32_t pages_lock;
 std::uint64_t now;
 std::uint64_t last_page;
@@ -55,21 +57,37 @@ PageState& state_of(PageState* table, std::uint64_t page) {
   }
 }
 
-// If a signal handler jumps out, the stack still has too many pages, and the next touch repeats
-// this. The table comes first: it must never become full.
+void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+// The table may fill too: if signal handlers jump out of the runtime, it may keep pages that the
+// stack has lost.
+bool should_follow_fewer() { return is_thinning || stack.over() || used_entries > entries / 2; }
+
+// If a signal handler jumps out, the next touch repeats this with the same share.
 void follow_fewer() {
-  ++thinning_log2;
+  if (!is_thinning) {
+    is_thinning = true;
+    keep_order();
+    ++thinning_log2;
+  }
+  keep_order();
   const PageState* const states = tables[current];
   PageState* const fewer = tables[1 - current];
   memset(fewer, 0, entries * sizeof(PageState));
+  std::uint32_t kept = 0;
   for (std::uint32_t at = 0; at < entries; ++at) {
     const std::uint64_t page = states[at].tagged - 1;
-    if (states[at].tagged != 0 && followed(page)) state_of(fewer, page) = states[at];
+    if (states[at].tagged == 0 || !followed(page)) continue;
+    state_of(fewer, page) = states[at];
+    ++kept;
   }
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   current = 1 - current;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
+  used_entries = kept;
   stack.keep_only(followed);
+  keep_order();
+  is_thinning = false;
 }
 
 std::uint16_t owner_of(std::uint64_t address) {
@@ -97,9 +115,11 @@ void give_first_touch(PageState& state, std::uint16_t owner) {
   PageRecord* to =
       runtime.pages.find_or_add(key_of(phase, owner), this_thread.id, [](PageRecord&) {});
   if (from == nullptr || to == nullptr) return;
+  // First, so that a signal handler's jump cannot make this happen twice.
+  state.ownerless_phase = 0;
+  keep_order();
   from->first -= 1ull << state.first_log2;
   to->first += 1ull << state.first_log2;
-  state.ownerless_phase = 0;
 }
 
 // Estimates the distance in pages: each of the `followed_pages` tracked in between represents
@@ -139,6 +159,8 @@ void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
     if (between == sim::ReuseStack::unseen || state.tagged == 0) {
       record->first += 1ull << thinning_log2;
       const bool ownerless = owner == site_unknown;
+      if (state.tagged == 0) ++used_entries;
+      keep_order();
       state = {page + 1, now, never_stored, static_cast<std::uint16_t>(ownerless ? phase + 1 : 0),
                static_cast<std::uint16_t>(thinning_log2)};
     } else {
@@ -155,7 +177,7 @@ void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
     state.time = now;
   }
   if (store) state.longest = 0;
-  while (stack.over()) follow_fewer();
+  while (should_follow_fewer()) follow_fewer();
 }
 
 }  // namespace
@@ -166,6 +188,8 @@ bool reserve_pages(bool look) {
   tables[1] = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
   if (memory == nullptr || tables[0] == nullptr || tables[1] == nullptr) return false;
   current = 0;
+  used_entries = 0;
+  is_thinning = false;
   stack = sim::ReuseStack(max_pages, memory);
   now = 0;
   last_page = 0;

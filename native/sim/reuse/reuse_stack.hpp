@@ -18,9 +18,9 @@ namespace nearfar::sim {
 // While over() holds, the caller calls `drop_oldest` (exact distances up to `capacity`) or
 // `keep_only` (samples lines, so that any distance can be estimated).
 //
-// A signal handler may leave any of these calls by a jump. At worst this loses a line or keeps
-// lines that `keep_only` should drop, and distances are wrong until the next compaction. The fences
-// below keep the order of stores that ensures this.
+// A signal handler may jump out of any call, any number of times. A line may then be lost, or be
+// dropped later than asked, and distances are wrong until the next compaction. The fences below
+// keep the order of stores that ensures this.
 class ReuseStack {
  public:
   static constexpr std::uint32_t unseen = UINT32_MAX;
@@ -54,7 +54,7 @@ class ReuseStack {
   // `unseen`.
   std::uint32_t touch(std::uint64_t line) {
     if (next_ > 0 && lines_[next_ - 1] == line + 1) return 0;  // it is the newest
-    if (next_ == slots_) keep_only([](std::uint64_t) { return true; });
+    if (next_ == slots_) compact();
     std::uint32_t* const entry = find(line + 1);
     std::uint32_t distance = unseen;
     if (*entry != 0) {
@@ -64,14 +64,16 @@ class ReuseStack {
     } else {
       ++live_;
     }
-    // The old slot is free before the line gets another one, and `live_` is never too low.
+    // The old slot is free before the line gets another one, and `live_` is never too low. Each
+    // entry takes a slot, so the table never fills.
     keep_order();
-    lines_[next_] = line + 1;
-    live_bits_[next_ / word_bits] |= std::uint64_t{1} << next_ % word_bits;
-    ++live_counts_[next_ / word_bits];
-    *entry = entry_of(line + 1, next_);
+    const std::uint32_t slot = next_++;
     keep_order();
-    ++next_;
+    *entry = entry_of(line + 1, slot);
+    keep_order();
+    lines_[slot] = line + 1;
+    live_bits_[slot / word_bits] |= std::uint64_t{1} << slot % word_bits;
+    ++live_counts_[slot / word_bits];
     return distance;
   }
 
@@ -169,6 +171,15 @@ class ReuseStack {
     bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
     bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
     return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
+  }
+
+  void compact() {
+    const auto all = [](std::uint64_t) { return true; };
+    keep_only(all);
+    if (!over()) return;
+    // Jumps have skipped what the caller does while over() holds.
+    while (over()) drop_oldest();
+    keep_only(all);
   }
 
   // Builds the table, the bits and their counts for lines in the first `kept` slots.

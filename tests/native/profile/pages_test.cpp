@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "profile/runtime/shadow.cpp"
@@ -126,4 +127,40 @@ TEST_CASE("a child leaves its parent's first touches as they are") {
   touch_page(1, page, true);
   CHECK(Counted::first(1, site_unknown) == 2);
   CHECK(Counted::first(1, list) == 0);
+}
+
+TEST_CASE("a table with pages that the stack has lost is thinned before it is full") {
+  Counted const counted;
+  // Signal handlers that jump out of the runtime lose pages of the stack, here all of them.
+  std::vector<std::uint64_t> memory(nearfar::sim::ReuseStack::bytes_for(max_pages) / 8);
+  unsigned touched = 0;
+  for (std::uint64_t page = 1u << 20; touched < 4 * entries; ++page) {
+    if (nf_whole(page << 12) == 0) continue;
+    touch_page(0, page << 12, false);
+    if (++touched % 1000 != 0) continue;
+    std::fill(memory.begin(), memory.end(), 0);
+    stack = nearfar::sim::ReuseStack(max_pages, memory.data());
+  }
+  CHECK(thinning_log2 > 0);
+  CHECK(used_entries <= entries / 2);
+}
+
+TEST_CASE("an incomplete thinning is completed with the same share") {
+  Counted const counted;
+  const auto touch_all = [](unsigned pages) {
+    for (std::uint64_t page = 1u << 20; pages != 0; ++page) {
+      if (nf_whole(page << 12) == 0) continue;
+      touch_page(0, page << 12, false);
+      --pages;
+    }
+  };
+  touch_all(max_pages + 1);
+  REQUIRE(thinning_log2 == 1);
+  const std::uint32_t followed_pages = used_entries;
+  is_thinning = true;
+  touch_all(1);
+  CHECK(!is_thinning);
+  CHECK(thinning_log2 == 1);
+  CHECK(used_entries == followed_pages);
+  CHECK(stack.live() == followed_pages);
 }

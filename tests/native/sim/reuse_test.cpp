@@ -1,5 +1,6 @@
 // Compares reuse distances with a linearly searched list.
 #include <doctest/doctest.h>
+#include <setjmp.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -100,15 +101,16 @@ TEST_CASE("the tracker finds the single distance of a cyclic sweep of any length
 #if defined(__x86_64__)
 namespace {
 
-constexpr std::uint32_t stepped_capacity = 16;
-ReuseStack* stepped = nullptr;
-std::vector<std::uint64_t>* stepped_memory = nullptr;
+Stack* stepped = nullptr;
 unsigned steps = 0;
 unsigned wrong_steps = 0;
+unsigned steps_left = 0;
+sigjmp_buf after_jump;
 
-// Touches lines round-robin; returns whether their distances are exact once all counts are new.
+// Touches lines round-robin; returns whether distances are exact after compactions have rebuilt all
+// counts.
 bool recovers(ReuseStack& stack) {
-  constexpr std::uint64_t lines = stepped_capacity - 4;
+  const std::uint64_t lines = stack.capacity() - 4;
   constexpr unsigned rounds = 16;
   bool exact = true;
   for (unsigned round = 0; round < rounds; ++round) {
@@ -122,44 +124,97 @@ bool recovers(ReuseStack& stack) {
 }
 
 // The state here is what a signal handler would leave by a jump. Tries it, and restores it.
-void at_each_instruction(int) {
-  const ReuseStack stack_before = *stepped;
-  const std::vector<std::uint64_t> memory_before = *stepped_memory;
+void try_and_restore(int) {
+  const ReuseStack stack_before = stepped->stack;
+  const std::vector<std::uint64_t> memory_before = stepped->memory;
   ++steps;
-  if (!recovers(*stepped)) ++wrong_steps;
-  *stepped = stack_before;
-  memcpy(stepped_memory->data(), memory_before.data(), memory_before.size() * 8);
+  if (!recovers(stepped->stack)) ++wrong_steps;
+  stepped->stack = stack_before;
+  memcpy(stepped->memory.data(), memory_before.data(), memory_before.size() * 8);
 }
 
-constexpr std::uint64_t trap_flag = 1u << 8;
-void begin_steps() { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | trap_flag); }
-void end_steps() { __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~trap_flag); }
+void jump_after_steps(int) {
+  if (--steps_left == 0) siglongjmp(after_jump, 1);
+}
+
+// Calls `handler` after each instruction between begin() and end().
+class SingleSteps {
+ public:
+  explicit SingleSteps(void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    REQUIRE(sigaction(SIGTRAP, &action, &before_) == 0);
+  }
+  ~SingleSteps() { sigaction(SIGTRAP, &before_, nullptr); }
+  SingleSteps(const SingleSteps&) = delete;
+  SingleSteps& operator=(const SingleSteps&) = delete;
+
+  static void begin() {
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() | trap_flag);
+  }
+  static void end() {
+    __builtin_ia32_writeeflags_u64(__builtin_ia32_readeflags_u64() & ~trap_flag);
+  }
+
+ private:
+  static constexpr std::uint64_t trap_flag = 1u << 8;
+  struct sigaction before_ {};
+};
 
 }  // namespace
 
 TEST_CASE("a jump out of any instruction leaves a stack that counts exactly after a compaction") {
-  Stack tested(stepped_capacity);
-  stepped = &tested.stack;
-  stepped_memory = &tested.memory;
-  steps = wrong_steps = 0;
-  struct sigaction action {
-  }, before{};
-  action.sa_handler = at_each_instruction;
-  REQUIRE(sigaction(SIGTRAP, &action, &before) == 0);
-  std::mt19937_64 dice(3);
-  // Two compactions and more.
-  for (unsigned i = 0; i < 150; ++i) {
-    const std::uint64_t line = dice() % (2 * stepped_capacity) * 977;
-    begin_steps();
-    tested.stack.touch(line);
-    while (tested.stack.over()) tested.stack.drop_oldest();
-    end_steps();
+  SingleSteps const single_steps(try_and_restore);
+  for (const std::uint32_t capacity : {16u, 64u}) {
+    Stack tested(capacity);
+    stepped = &tested;
+    steps = wrong_steps = 0;
+    std::mt19937_64 dice(3);
+    const auto touch = [&] {
+      const std::uint64_t line = dice() % (2ul * capacity) * 977;
+      tested.stack.touch(line);
+      while (tested.stack.over()) tested.stack.drop_oldest();
+    };
+    // The first slots fill, and then there is a compaction.
+    for (unsigned i = 0; i < 4 * capacity - 8; ++i) touch();
+    for (unsigned i = 0; i < 16; ++i) {
+      SingleSteps::begin();
+      touch();
+      SingleSteps::end();
+    }
+    SingleSteps::begin();
+    tested.stack.keep_only([](std::uint64_t line) { return line % 2 == 0; });
+    SingleSteps::end();
+    CHECK(steps > 1000);
+    CHECK(wrong_steps == 0);
   }
-  begin_steps();
-  tested.stack.keep_only([](std::uint64_t line) { return line % 2 == 0; });
-  end_steps();
-  sigaction(SIGTRAP, &before, nullptr);
-  CHECK(steps > 10'000);
-  CHECK(wrong_steps == 0);
+}
+
+TEST_CASE("many jumps out of the same instruction leave such a stack too") {
+  constexpr std::uint32_t capacity = 16;
+  // More than there are slots, or entries in the table.
+  constexpr unsigned most_jumps = 160;
+  SingleSteps const single_steps(jump_after_steps);
+  // Static, because a jump back may lose other changes of local variables.
+  static unsigned instruction, jumps;
+  static bool completed;
+  completed = false;
+  // Each of the first instructions, then fewer: without optimisation there are hundreds.
+  for (instruction = 1; !completed; instruction += 1 + instruction / 20) {
+    Stack tested(capacity);
+    for (jumps = 0; jumps < most_jumps && !completed; ++jumps) {
+      steps_left = instruction;
+      if (sigsetjmp(after_jump, 1) != 0) continue;
+      SingleSteps::begin();
+      tested.stack.touch(jumps * 977ul);
+      while (tested.stack.over()) tested.stack.drop_oldest();
+      SingleSteps::end();
+      // The first touch of a stack has the fewest instructions.
+      completed = jumps == 0;
+    }
+    CAPTURE(instruction);
+    CHECK(recovers(tested.stack));
+  }
+  CHECK(instruction > 30);
 }
 #endif

@@ -31,11 +31,11 @@ def snapshot_of_far_pages(
     state.extents[0] = layout.Extent(first, pages * layout.PAGE, 1, 1)
     words = np.full(pages, layout.CHOSEN | 1, np.uint32)
     end = first + (pages - 8) * layout.PAGE
-    left = process_memory.Mapping(first, end, "rw-p", 0, path)
+    still_mapped = process_memory.Mapping(first, end, "rw-p", 0, path)
     monkeypatch.setattr(snapshot, "read_state", lambda *_: state)
     monkeypatch.setattr(snapshot, "default_nodes", lambda _: {0})
     monkeypatch.setattr(process_memory, "read_memory", lambda *_: words.tobytes())
-    monkeypatch.setattr(process_memory, "mappings", lambda _: [left])
+    monkeypatch.setattr(process_memory, "mappings", lambda _: [still_mapped])
     monkeypatch.setattr(process_memory, "anonymous_bytes", lambda *_: 0)
     monkeypatch.setattr(process_memory, "page_nodes", lambda *_: np.array(on_node, np.int32))
     return snapshot.take_snapshot(0, 0, places).objects[1]
