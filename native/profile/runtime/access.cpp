@@ -7,8 +7,7 @@
 #include <threads.h>
 #include <unistd.h>
 
-#include <atomic>
-
+#include "base/keep_order.hpp"
 #include "profile/abi.h"
 #include "profile/runtime/core_caches.hpp"
 #include "profile/runtime/emulation.hpp"
@@ -202,7 +201,7 @@ void simulate_access(const nf_pending_access& access, const Place& place, List& 
   if (recent != nullptr && counter != nullptr && !place.reused && !place.whole) {
     // A signal handler that jumps away leaves either a free or a complete entry.
     recent->granule = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    keep_order();
     recent->site = access.site;
     recent->owner = owner;
     recent->phase = static_cast<std::uint16_t>(phase);
@@ -210,7 +209,7 @@ void simulate_access(const nf_pending_access& access, const Place& place, List& 
     recent->way = &runtime.cache.most_recent(place.set).bits;
     recent->tag = place.tag;
     recent->accesses = &counter->accesses;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    keep_order();
     recent->granule = address >> 4;
   }
 }
@@ -241,7 +240,7 @@ void simulate_pending() {
   sample_live_sometimes(static_cast<std::int32_t>(nf_pending.count - first));
   // In this order, accesses are never simulated twice if a signal handler jumps away.
   nf_pending.count = 0;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   nf_pending.done = nf_pending.owned = 0;
 }
 

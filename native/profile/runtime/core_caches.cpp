@@ -183,7 +183,7 @@ void count_in_core(const CoreAccess& access) {
     count_event(access.phase, access.owner, &EventRecord::transfers, weight, &core.batch);
   if (private_lines == 0) return;
   const std::uint32_t distance = repeated ? 0 : core.lines.touch(access.line);
-  while (core.lines.over()) core.lines.drop_oldest();
+  core.lines.drop_excess();
   if (transferred || distance >= private_lines)
     count_event(access.phase, access.owner, &EventRecord::private_misses, weight, &core.batch);
 }

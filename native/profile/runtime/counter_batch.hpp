@@ -3,9 +3,9 @@
 
 #include <sys/single_threaded.h>
 
-#include <atomic>
 #include <cstdint>
 
+#include "base/keep_order.hpp"
 #include "profile/runtime/locks.hpp"
 
 namespace nearfar::profile {
@@ -44,8 +44,6 @@ struct CounterBatch {
       if (counter != nullptr) add(*counter, sum.amount);
     }
   }
-
-  static void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
   struct Sum {
     std::uint64_t* counter;

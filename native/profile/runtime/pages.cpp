@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 
+#include "base/keep_order.hpp"
 #include "base/page_content.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -56,8 +56,6 @@ PageState& state_of(PageState* table, std::uint64_t page) {
     if (state.tagged == 0 || state.tagged == page + 1) return state;
   }
 }
-
-void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 // The table may fill too: if signal handlers jump out of the runtime, it may keep pages that the
 // stack has lost.

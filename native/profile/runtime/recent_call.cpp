@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include <atomic>
-
+#include "base/keep_order.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
@@ -55,7 +54,7 @@ void store_recent_site(Call call, std::uint16_t site) {
   RecentCall& recent = place_in(this_thread.calls, call);
   // A signal handler that jumps away leaves either a free or a complete entry.
   recent.return_address = 0;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   recent.depth = count - 1;
   for (unsigned i = 1; i < max_frames; ++i) {
     const Call& caller = calls[i < count ? i : 0];
@@ -65,7 +64,7 @@ void store_recent_site(Call call, std::uint16_t site) {
   recent.frame_end = call.frame_end;
   recent.tags = Shadow::tags_of(site);
   recent.record = &runtime.sites[site];
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   recent.return_address = call.return_address;
 }
 

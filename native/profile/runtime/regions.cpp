@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include <atomic>
-
+#include "base/keep_order.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/process_file.hpp"
@@ -126,11 +125,11 @@ std::uint16_t Regions::find_anew(std::uint64_t address, std::uint32_t version, C
   // A signal handler that jumps away leaves an odd version, which is never used, or a complete
   // cursor. Nor is the cursor used if the regions have changed since `version` was read.
   last.version = 1;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   last.begin = region.begin;
   last.end = region.end;
   last.site = region.site;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   last.version = version;
   return region.site;
 }

@@ -1,7 +1,6 @@
 #include "profile/runtime/usual_blocks.hpp"
 
-#include <atomic>
-
+#include "base/keep_order.hpp"
 #include "profile/runtime/access.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
@@ -63,7 +62,7 @@ template <bool is_alone>
   // Read first: a signal handler may replace the entry after the comparison.
   const std::uint64_t tags = recent.tags;
   SiteRecord* const record = recent.record;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
+  keep_order();
   if (!is_same_call(recent, call)) return report_any_allocation(block, call);
   const sim::SampledLines::Cover cover = sim::SampledLines::cover(address, size);
   const Weight weight = weight_of(cover);

@@ -3,9 +3,10 @@
 
 #include <emmintrin.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstring>
+
+#include "base/keep_order.hpp"
 
 namespace nearfar::sim {
 
@@ -15,7 +16,7 @@ namespace nearfar::sim {
 // front. The caller provides the memory, because the profiler's runtime must not allocate. Not
 // synchronised.
 //
-// While over() holds, the caller calls `drop_oldest` (exact distances up to `capacity`) or
+// If over() holds, the caller calls `drop_excess` (exact distances up to `capacity`) or
 // `keep_only` (samples lines, so that any distance can be estimated).
 //
 // A signal handler may jump out of any call, any number of times. A line may then be lost, or be
@@ -77,15 +78,9 @@ class ReuseStack {
     return distance;
   }
 
-  void drop_oldest() {
-    while (oldest_ < next_ && is_free(lines_[oldest_])) ++oldest_;
-    if (oldest_ == next_) {
-      live_ = 0;
-      return;
-    }
-    kill(oldest_);
-    keep_order();
-    --live_;
+  // Drops the oldest lines until over() does not hold.
+  void drop_excess() {
+    while (over()) drop_oldest();
   }
 
   // Drops every line for which `keep(line)` is false, and compacts the slots.
@@ -115,7 +110,6 @@ class ReuseStack {
   static constexpr std::uint32_t entries_per_slot = 2;  // the hash table is at most half full
   static constexpr std::uint64_t dead = UINT64_MAX;
   static constexpr bool is_free(std::uint64_t tagged) { return tagged == dead || tagged == 0; }
-  static void keep_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
   static constexpr std::uint32_t word_bits = 64;
   static constexpr std::uint32_t counts_at_once = 16;
 
@@ -173,12 +167,23 @@ class ReuseStack {
     return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
   }
 
+  void drop_oldest() {
+    while (oldest_ < next_ && is_free(lines_[oldest_])) ++oldest_;
+    if (oldest_ == next_) {
+      live_ = 0;
+      return;
+    }
+    kill(oldest_);
+    keep_order();
+    --live_;
+  }
+
   void compact() {
     const auto all = [](std::uint64_t) { return true; };
     keep_only(all);
     if (!over()) return;
     // Jumps have skipped what the caller does while over() holds.
-    while (over()) drop_oldest();
+    drop_excess();
     keep_only(all);
   }
 

@@ -49,7 +49,7 @@ class ReuseTracker {
     Touch result;
     result.weight_log2 = min_thinning_log2;
     const std::uint32_t distance = near_.touch(line);
-    while (near_.over()) near_.drop_oldest();
+    near_.drop_excess();
     result.known = distance != ReuseStack::unseen;
     if (result.known) result.distance = std::uint64_t{distance} << min_thinning_log2;
     if (!chosen(line, thinning_log2_)) return result;

@@ -59,7 +59,7 @@ TEST_CASE("dropping the oldest lines keeps distances below the capacity exact") 
     const std::uint64_t line = dice() % 200;
     const std::uint32_t expected = reference.touch(line);
     const std::uint32_t distance = tested.stack.touch(line);
-    while (tested.stack.over()) tested.stack.drop_oldest();
+    tested.stack.drop_excess();
     if (expected < 64) REQUIRE(distance == expected);
     if (expected >= 64) REQUIRE(distance == ReuseStack::unseen);
     REQUIRE(tested.stack.live() <= 64);
@@ -116,7 +116,7 @@ bool recovers(ReuseStack& stack) {
   for (unsigned round = 0; round < rounds; ++round) {
     for (std::uint64_t line = 0; line < lines; ++line) {
       const std::uint32_t distance = stack.touch(line * 977);
-      while (stack.over()) stack.drop_oldest();
+      stack.drop_excess();
       if (round >= rounds / 2) exact &= distance == lines - 1;
     }
   }
@@ -173,7 +173,7 @@ TEST_CASE("a jump out of any instruction leaves a stack that counts exactly afte
     const auto touch = [&] {
       const std::uint64_t line = dice() % (2ul * capacity) * 977;
       tested.stack.touch(line);
-      while (tested.stack.over()) tested.stack.drop_oldest();
+      tested.stack.drop_excess();
     };
     // The first slots fill, and then there is a compaction.
     for (unsigned i = 0; i < 4 * capacity - 8; ++i) touch();
@@ -207,7 +207,7 @@ TEST_CASE("many jumps out of the same instruction leave such a stack too") {
       if (sigsetjmp(after_jump, 1) != 0) continue;
       SingleSteps::begin();
       tested.stack.touch(jumps * 977ul);
-      while (tested.stack.over()) tested.stack.drop_oldest();
+      tested.stack.drop_excess();
       SingleSteps::end();
       // The first touch of a stack has the fewest instructions.
       completed = jumps == 0;
