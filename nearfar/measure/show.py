@@ -110,7 +110,7 @@ def summary(device: DeviceProfile) -> str:
         if chain.chains == 32 and chain.page_bytes == max(c.page_bytes or 0 for c in device.chains):
             lines.append(f"  {'32 chains':28s} {_interval(chain)}")
     for bandwidth in device.bandwidth:
-        if bandwidth.threads is None:
+        if bandwidth.threads is None or bandwidth.pattern == "aliased":
             what = f"{bandwidth.pattern} {bandwidth.operation}"
             low, high = bandwidth.low_gb_per_s, bandwidth.high_gb_per_s
             value = f"{bandwidth.value_gb_per_s:7.1f} GB/s [{low:.1f}, {high:.1f}]"

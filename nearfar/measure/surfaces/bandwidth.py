@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from statistics import median
+
 import msgspec
 
+from nearfar.base.statistics import difference_estimate
 from nearfar.base.units import format_count
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
 from nearfar.measure.surfaces._surface import (
@@ -14,6 +18,7 @@ from nearfar.measure.surfaces._surface import (
     SurfaceFigures,
     SurfacePlan,
     gb_of,
+    values,
 )
 from nearfar.samples.point import SamplePoint
 
@@ -44,7 +49,8 @@ STRIDES_BYTES = (256, 1024, 4096)
 
 
 ALIASED = "copy-aliased"
-"""Kernel beside `copy`, whose arrays lie a power of two apart: the penalty of that."""
+"""Kernel beside `copy`, whose arrays lie a power of two apart; its figure's note has the
+penalty."""
 
 
 class BandwidthSurface(Surface):
@@ -120,7 +126,9 @@ class BandwidthSurface(Surface):
             if point.kernel in STRIDES
         ]
         figures += [
-            _figure(point, "copy", "aliased", samples)
+            msgspec.structs.replace(
+                _figure(point, "copy", "aliased", samples), note=_penalty(point, samples)
+            )
             for point in samples
             if point.kernel == ALIASED
         ]
@@ -137,22 +145,34 @@ class BandwidthSurface(Surface):
 def _figure(
     point: SamplePoint, operation: Operation, pattern: Pattern, samples: Samples
 ) -> BandwidthFigure:
-    note = ""
-    if pattern == "aliased":
-        note = "both arrays lie a power of two apart; compare with copy, sequential"
-    elif pattern != "sequential":
-        note = "the lines that each access moves count"
+    in_lines = pattern in ("sequential", "aliased")
     return BandwidthFigure(
         operation=operation,
         pattern=pattern,
         threads=point.threads,
-        access_bytes=None if pattern in ("sequential", "aliased") else point.access_bytes,
+        access_bytes=None if in_lines else point.access_bytes,
         stride_bytes=point.stride_bytes or None,
         page_bytes=point.page_bytes,
-        note=note,
+        note="" if in_lines else "the lines that each access moves count",
         **gb_of(samples[point]),
         **MEASURED_HERE,
     )
+
+
+def _penalty(aliased: SamplePoint, samples: Samples) -> str:
+    """Return by how much `aliased` is slower than copies between arrays with staggered starts."""
+    apart = "both arrays lie a power of two apart"
+    plain = samples.get(replace(aliased, kernel="copy"), ())
+    if not plain:
+        return f"{apart}; copy with staggered starts was not measured"
+    gb_per_s = values(plain)
+    lost = difference_estimate(gb_per_s, values(samples[aliased]))
+    # Whole percent; + 0.0 makes 0 of -0.
+    share, low, high = (
+        round(end / median(gb_per_s), 2) + 0.0 for end in (lost.value, lost.low, lost.high)
+    )
+    slower = f"{share:.0%} slower" if low > 0.0 else "not seen to be slower"
+    return f"{apart}: {slower} than copy with staggered starts ({low:.0%} to {high:.0%})"
 
 
 def _best(figures: list[BandwidthFigure]) -> BandwidthFigure:
