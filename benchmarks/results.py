@@ -112,7 +112,12 @@ def _path(module: str, busy: bool) -> Path:
 
 
 def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
-    """Return docs/results.md, with what changed since an earlier commit."""
+    """Return docs/results.md, with what changed since an earlier commit.
+
+    Results of another commit than the latest are marked old.
+    """
+    results = list(results)
+    latest = max(results, key=lambda result: result.time_utc).commit if results else ""
     lines = [
         "# Results of the benchmarks",
         "",
@@ -120,19 +125,21 @@ def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
         "peer in the same run; a bar is the value that is required. *Waiting* is the share of the "
         "time in which some program waited for a CPU: above a tenth, times are those of a busy "
         "machine. "
-        "*Noise* is half the interquartile range of a fixed job, repeated before.",
+        "*Noise* is half the interquartile range of a fixed job, repeated before. *Old* results "
+        "are of another commit than the latest: the code they measured may have changed since.",
     ]
     if trend:
         lines += ["", "## What changed", "", trend[0], "", *trend[1:]]
     for result in results:
         waiting = "" if result.waiting_share is None else f", waiting {result.waiting_share:.0%}"
         noise = "" if result.noise_floor is None else f", noise {result.noise_floor:.1%}"
+        old = "" if result.commit == latest else " (old)"
         lines += [
             "",
             f"## {result.title}",
             "",
-            f"{result.time_utc}, {result.seconds:.0f} s{waiting}{noise}, commit {result.commit}, "
-            f"{result.processor}.",
+            f"{result.time_utc}, {result.seconds:.0f} s{waiting}{noise}, "
+            f"commit {result.commit}{old}, {result.processor}.",
             "",
         ]
         if result.error:

@@ -27,8 +27,9 @@ import numpy as np
 from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar import _sim
 from nearfar import _window as _window_module
+from nearfar.devices.library import load_device
 from nearfar.profile.bursts.trace import make_trace
-from nearfar.sim.from_device import Plateau, fit_reads, read_shares
+from nearfar.sim.from_device import Plateau, fit_reads, from_device, read_shares
 from nearfar.sim.memory import make_memory
 from nearfar.sim.parameters import (
     DeviceInterleave,
@@ -44,6 +45,10 @@ HERE = Path(__file__).parent
 PUBLISHED = HERE.parents[2] / "shared" / "reference" / "devices"
 ONE_DIMM = PUBLISHED / "optane100_vans_raw_noninterleaved.csv"
 SIX_DIMMS = PUBLISHED / "optane100_vans_raw_interleaved.csv"
+OTHER_DIMM = PUBLISHED / "optane100_shiftlab_rmw_assoc.csv"
+"""Chase of another laboratory (USENIX Security 2023, Systems-ShiftLab/optane_sec23_ae at
+5d4804adcd2e), of another DIMM, in cycles. Nothing in the repository is fitted to it."""
+OTHER_GHZ = 2.1
 COMMAND = "make benchmarks ONLY=sim"
 
 LEAST_READ_BYTES = 256
@@ -137,6 +142,31 @@ def _errors() -> Iterator[Row]:
     yield _error("Optane, six DIMMs, same constants, mean", statistics.mean(errors), 1.5,
                  f"{len(six)} regions, none fitted")  # fmt: skip
     yield from _write_errors()
+    if OTHER_DIMM.exists():
+        yield _library_error()
+
+
+def _library_error() -> Row:
+    """Return the error of the library's device beside a DIMM that it is not fitted to."""
+    with OTHER_DIMM.open(encoding="utf-8") as file:
+        lines = csv.DictReader(line for line in file if not line.startswith("#"))
+        measured = {int(row["size"]): float(row["mask_clean"]) / OTHER_GHZ for row in lines}
+    model = from_device(load_device("optane-100-1dimm"))
+    errors = [
+        _read_ns(model, size) / ns - 1
+        for size, ns in measured.items()
+        if size >= LEAST_READ_BYTES
+    ]  # fmt: skip
+    what = f"chase of another laboratory's DIMM, {len(errors)} regions, none fitted"
+    return make_row(
+        "the library's Optane DIMM, read, mean",
+        100 * statistics.mean(map(abs, errors)),
+        "%",
+        bar=4.0,
+        peer=what,
+        command=COMMAND,
+        note=f"{min(errors):+.1%} to {max(errors):+.1%}, mean {statistics.mean(errors):+.1%}",
+    )
 
 
 def _read_ns(model: DeviceModel, region_bytes: int) -> float:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isnan, nan
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from patience import patience
 
-from benchmarks import __main__, history, make_row, results
+from benchmarks import Row, __main__, history, make_row, results
 from benchmarks.busy_core import busy_core
 from benchmarks.kept import Kept
 from benchmarks.plan import (
@@ -225,19 +225,28 @@ def test_a_part_that_was_measured_is_there(tmp_path: Path, monkeypatch: pytest.M
 def test_a_note_is_shown_and_is_no_part_of_the_name() -> None:
     row = make_row("time", 1.0, "s", bar=2.0, peer="a clock", command="true", note="0.9 to 1.1")
     assert (row.name, row.text) == ("time", "time (0.9 to 1.1)")
-    result = results.Result(
+    assert "| time (0.9 to 1.1) | 1 s | a clock |" in results.page([_result("abc", 1, [row])])
+
+
+def test_the_page_marks_results_of_another_commit_than_the_latest() -> None:
+    page = results.page([_result("newer", 2), _result("older", 1), _result("newer", 3)])
+    assert "commit older (old), EPYC." in page
+    assert page.count("commit newer, EPYC.") == 2
+
+
+def _result(commit: str, minute: int, rows: Sequence[Row] = ()) -> results.Result:
+    return results.Result(
         module="clock",
-        rows=[row],
+        rows=list(rows),
         seconds=1.0,
         waiting_share=0.0,
         noise_floor=0.0,
-        commit="a",
-        processor="b",
-        time_utc="c",
+        commit=commit,
+        processor="EPYC",
+        time_utc=f"2026-11-30T10:{minute:02}:00+00:00",
         error="",
         busy=False,
     )
-    assert "| time (0.9 to 1.1) | 1 s | a clock |" in results.page([result])
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
