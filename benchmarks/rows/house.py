@@ -11,7 +11,6 @@ from pathlib import Path
 from benchmarks import Row, alternate, make_row, wall_seconds
 
 SECONDS = 15
-QUICK = True
 
 ROOT = Path(__file__).parents[2]
 NATIVE = (".c", ".cpp", ".h", ".hpp")

@@ -15,6 +15,7 @@ from nearfar.native_files import native_file, native_folder
 from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
 SECONDS = 8
+QUICK = True
 
 HERE = Path(__file__).parent
 REPETITIONS = 9

@@ -23,6 +23,7 @@ from nearfar.predict.derive import near_memory
 from nearfar.predict.phases import phases_of
 
 SECONDS = 10
+QUICK = True
 
 OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
 REPETITIONS = 3
