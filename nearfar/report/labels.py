@@ -6,6 +6,8 @@ Every label comes with the full name (`name`).
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
 _PLACE = re.compile(r"^(?P<function>.*?)(?P<place> [^ ]+:\d+)?$", re.DOTALL)
 _OPERATOR = re.compile(r"\boperator *(?:<=>|<<=|>>=|<<|>>|<=|>=|->\*|->|<|>|\(\))")
@@ -28,10 +30,29 @@ def label(name: str) -> str:
     return _CALLED_BY.join(part for part in shorter if part) or name
 
 
-def short_label(name: str) -> str:
-    """Return the label with only the outermost caller, if there are any: ``f ← g``."""
-    site, *callers = label(name).split(_CALLED_BY)
-    return f"{_without_place(site)}{_CALLED_BY}{callers[-1]}" if callers else site
+def short_labels(names: Sequence[str]) -> list[str]:
+    """Return a label for each name with only the outermost caller, if there are any: ``f ← g``.
+
+    Labels that would be the same get more callers, those next to the site first:
+    ``f ← a ← g`` and ``f ← b ← g``.
+    """
+    parts = [label(name).split(_CALLED_BY) for name in names]
+    shown = [_ends(each, 0) for each in parts]
+    for between in range(1, max(map(len, parts), default=0) - 1):
+        counts = Counter(shown)
+        shown = [
+            _ends(each, between) if counts[text] > 1 else text
+            for each, text in zip(parts, shown, strict=True)
+        ]
+    return shown
+
+
+def _ends(parts: Sequence[str], between: int) -> str:
+    """Return the site, as many of its next callers as `between` says, and the outermost one."""
+    site, *callers = parts
+    if not callers:
+        return site
+    return _CALLED_BY.join([_without_place(site), *callers[:-1][:between], callers[-1]])
 
 
 def _without_place(part: str) -> str:

@@ -31,7 +31,7 @@ from nearfar.report.data import (
 )
 from nearfar.report.frontiers import SliderStop, frontier
 from nearfar.report.inside import object_ranges, placed_ranges
-from nearfar.report.labels import label, short_label
+from nearfar.report.labels import label, short_labels
 from nearfar.report.lines import live, source_lines
 from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
 
@@ -62,7 +62,8 @@ def prepare(
     """
     check_phase(profile, first_phase)
     position = {owner.id: number for number, owner in enumerate(profile.objects)}
-    objects = [_object(owner) for owner in profile.objects]
+    shorts = short_labels([owner.name for owner in profile.objects])
+    objects = [_object(*each) for each in zip(profile.objects, shorts, strict=True)]
     memories = _memories(near, fars, prediction, beside or [])
     effects = [
         _effect(device, phase, len(objects), position)
@@ -218,12 +219,12 @@ def _slowest(effects: list[Effect], phase: str) -> str:
     return max(chosen, key=lambda e: e.slowdown.value).memory if chosen else ""
 
 
-def _object(owner: MemoryObject) -> ObjectFacts:
+def _object(owner: MemoryObject, short: str) -> ObjectFacts:
     return ObjectFacts(
         id=owner.id,
         name=owner.name,
         label=label(owner.name),
-        short=short_label(owner.name),
+        short=short,
         kind=owner.kind,
         frames=owner.frames,
         size_bytes=owner.size_bytes,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfar.report.labels import label, short_label
+from nearfar.report.labels import label, short_labels
 
 
 @pytest.mark.parametrize(
@@ -43,9 +43,27 @@ def test_label(name: str, expected: str) -> None:
     assert label(name) == expected
 
 
-def test_short_label_keeps_the_ends() -> None:
-    assert short_label("dictAdd dict.c:3 < dbAdd db.c:190 < setKey db.c:270") == "dictAdd ← setKey"
-    assert short_label("dictAdd dict.c:3") == "dictAdd dict.c:3"
+def test_short_labels_keep_the_ends() -> None:
+    names = ["dictAdd dict.c:3 < dbAdd db.c:190 < setKey db.c:270", "dictAdd dict.c:3"]
+    assert short_labels(names) == ["dictAdd ← setKey", "dictAdd dict.c:3"]
+
+
+def test_short_labels_differ_where_names_do() -> None:
+    names = [
+        "alloc < more_sv < hv_common < helem",
+        "alloc < more_bodies < hv_common < helem",
+        "alloc < more_bodies < hv_split < helem",
+        "alloc < helem",
+        "realloc < hv_common < helem",
+    ]
+    assert short_labels(names) == [
+        "alloc ← more_sv ← helem",
+        "alloc ← more_bodies ← hv_common ← helem",
+        "alloc ← more_bodies ← hv_split ← helem",
+        "alloc ← helem",
+        "realloc ← helem",
+    ]
+    assert short_labels([]) == []
 
 
 @given(st.text(alphabet="ab<>():: \x00&*,.1", max_size=40))
