@@ -144,6 +144,9 @@ def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
         ]
         if result.error:
             lines += [f"It ended early: {result.error}.", ""]
+        if not result.rows:
+            lines.append(f"No rows: `make benchmarks ONLY={result.module}` says what they need.")
+            continue
         lines += ["| what | value | peer | bar | holds |", "|---|---|---|---|---|"]
         for row in result.rows:
             peer = row.peer if row.peer_value is None else f"{row.peer}: {row.peer_value:.4g}"

@@ -234,6 +234,12 @@ def test_the_page_marks_results_of_another_commit_than_the_latest() -> None:
     assert page.count("commit newer, EPYC.") == 2
 
 
+def test_the_page_says_how_to_learn_why_a_file_has_no_rows() -> None:
+    page = results.page([_result("abc", 1)])
+    assert "make benchmarks ONLY=clock" in page
+    assert "| what |" not in page
+
+
 def _result(commit: str, minute: int, rows: Sequence[Row] = ()) -> results.Result:
     return results.Result(
         module="clock",
