@@ -53,7 +53,7 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
         again = f"take more rounds, {_minutes(seconds)} in all, with "
         again += f"`{longer}`" if longer else f"--seconds {seconds:.0f}"
     raise NearfarError(
-        f"{context.memory_spec} was measured with {_noise(quality)}: {again}; or "
+        f"{context.memory_spec} was {beyond_limit(quality)}: {again}; or "
         f"take it as it is with {'--resume ' if resumable else ''}--accept-noise, which makes "
         "intervals wider",
         ExitCode.MACHINE_LACKS,
@@ -62,18 +62,24 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
 
 def noise_verdict(device: DeviceProfile) -> str:
     """Return why a profile should not be used, in a sentence; empty: noise is within the limit."""
-    quality = quality_of(device)
-    if quality.error <= MAX_ERROR:
-        return ""
-    return f"do not use this profile: it was measured with {_noise(quality)}"
+    verdict = beyond_limit(quality_of(device))
+    return verdict and f"do not use this profile: it was {verdict}"
+
+
+def beyond_limit(quality: MeasurementQuality) -> str:
+    """Return "measured with ...", the noise and the limit; empty: noise is within the limit."""
+    return "" if quality.error <= MAX_ERROR else f"measured with {_noise(quality)}"
 
 
 def _noise(quality: MeasurementQuality) -> str:
-    return (
-        f"a noise floor of {quality.floor:.0%}, clock drift of {quality.clock_drift:.0%} and "
-        f"contention for {quality.contention:.0%} of the time, an error of {quality.error:.0%} "
-        f"where {MAX_ERROR:.0%} is the limit"
-    )
+    """Return the noise in words, without drift and contention where they are 0 or not known."""
+    parts = [f"a noise floor of {quality.floor:.0%}"]
+    if quality.clock_drift:
+        parts.append(f"clock drift of {quality.clock_drift:.0%}")
+    if quality.contention:
+        parts.append(f"contention for {quality.contention:.0%} of the time")
+    noise = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    return f"{noise}, an error of {quality.error:.0%} where {MAX_ERROR:.0%} is the limit"
 
 
 def needed_s(quality: MeasurementQuality, seconds: float) -> float | None:

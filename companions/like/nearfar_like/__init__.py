@@ -1,8 +1,9 @@
 """Measure with the options of known tools: ``nearfar measure --like TOOL ARGS...``.
 
-Each tool is a folder with `SUMMARY`, `HELP` and ``run(arguments, say)``; no other list of tools
-exists. The modules next to the folders are shared. A tool takes the options that its users know;
-the numbers come from nearfar's kernels.
+Each tool is a folder with `SUMMARY`, `HELP` and ``run(arguments, say)``, which returns its results
+for JSON, with `noise.RunNoise.fields` as ``noise``; no other list of tools exists. The modules next
+to the folders are shared. A tool takes the options that its users know; the numbers come from
+nearfar's kernels.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ def main(arguments: list[str]) -> int:
         return int(ExitCode.DONE)
     say: Say = _silent if as_json or quiet else _line
     result: dict[str, Any] = module.run(after, say)
+    # After a blank line: scripts take the lines of a table until there.
+    say("")
+    say(f"*** {result['noise']['text']}")
     if as_json:
         _line(json.dumps(result, indent=1))
     return int(ExitCode.DONE)

@@ -9,11 +9,13 @@ from typing import Any
 from nearfar import __version__
 from nearfar.base.errors import CommandError, nearest
 from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.measure.instrument import InstrumentWatch
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.subject import Subject
 from nearfar.options.measure import MemoryOptions
 from nearfar_like.lens.inferred import inferred
 from nearfar_like.lens.probe import LensProbe
+from nearfar_like.noise import RunNoise
 
 SUMMARY = "buffers, policies and performance of a memory's device, as LENS probes them"
 
@@ -40,7 +42,9 @@ def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     chosen = parse(arguments)
     largest = f"{chosen['largest']}B" if chosen["largest"] else None
     options = MemoryOptions(memory=chosen["memory"], largest=largest)
-    return probe(open_memory(options).subject, chosen, say)
+    opened = open_memory(options)
+    watch = InstrumentWatch(opened.cpus) if opened.cpus else None
+    return probe(opened.subject, chosen, say, watch)
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
@@ -88,8 +92,13 @@ def _number(option: str, text: str) -> int:
     return int(text)
 
 
-def probe(subject: Subject, chosen: dict[str, Any], say: Callable[[str], None]) -> dict[str, Any]:
-    """Run the chosen probers on `subject`."""
+def probe(
+    subject: Subject,
+    chosen: dict[str, Any],
+    say: Callable[[str], None],
+    watch: InstrumentWatch | None = None,
+) -> dict[str, Any]:
+    """Run the chosen probers on `subject`, while `watch` looks at the machine."""
     facts = subject.facts()
     largest = min(chosen["largest"] or facts.largest_bytes, facts.largest_bytes)
     if chosen["largest"] > facts.largest_bytes:
@@ -98,7 +107,9 @@ def probe(subject: Subject, chosen: dict[str, Any], say: Callable[[str], None]) 
             f"most {format_bytes(facts.largest_bytes)}; choose a smaller --largest"
         )
     say(f"nearfar {__version__}, LENS-like, {chosen['memory']}, regions to {format_bytes(largest)}")
-    prober = LensProbe(subject, facts, largest, chosen["rounds"], chosen["writes"], say)
+    simulated = chosen["memory"] if chosen["memory"].startswith("model:") else ""
+    noise = RunNoise(simulated, "--rounds N", watch)
+    prober = LensProbe(subject, facts, largest, chosen["rounds"], chosen["writes"], say, noise)
     results = {}
     for name in chosen["probers"]:
         say("")
@@ -109,6 +120,7 @@ def probe(subject: Subject, chosen: dict[str, Any], say: Callable[[str], None]) 
         "memory": chosen["memory"],
         "largest_bytes": largest,
         "notes": prober.notes,
+        "noise": noise.fields(),
         "results": results,
     }
     if chosen["infer"]:

@@ -8,6 +8,7 @@ from statistics import median
 
 from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
+from nearfar_like.noise import RunNoise
 
 
 @dataclass
@@ -20,6 +21,7 @@ class LensProbe:
     rounds: int
     writes: int
     say: Callable[[str], None]
+    noise: RunNoise
     notes: list[str] = field(default_factory=list)
 
     def note(self, text: str) -> None:
@@ -37,7 +39,11 @@ class LensProbe:
 
     def value(self, point: SamplePoint) -> float:
         """Return the median of `rounds` samples."""
-        return median(self.subject.sample(point).value for _ in range(self.rounds))
+        self.noise.next()
+        values = [self.subject.sample(point).value for _ in range(self.rounds)]
+        unit = "gb_per_s" if point.figure == "bandwidth" else "ns"
+        self.noise.value(_name(point), values, unit)
+        return median(values)
 
     def sample(self, point: SamplePoint) -> Sample:
         """Return one sample."""
@@ -70,6 +76,12 @@ class LensProbe:
             for value in values
         ]
         self.say(f"{name:>10s}" + "".join(cells))
+
+
+def _name(point: SamplePoint) -> str:
+    """Return the place of a value in the tables: kernel, region or threads, access or stride."""
+    where = f"x{point.threads}" if point.figure == "bandwidth" else size_name(point.region_bytes)
+    return f"{point.kernel} {where}, {size_name(point.stride_bytes or point.access_bytes)}"
 
 
 def size_name(size_bytes: int) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 
 from nearfar import __version__
 from nearfar.base.errors import CommandError
+from nearfar.measure.instrument import InstrumentWatch
 from nearfar_like.bench import Bench
 from nearfar_like.mlc.arguments import MlcArguments, parse
 from nearfar_like.mlc.options import BARE, MODES, OPTIONS
 from nearfar_like.mlc.run import MlcRun
 from nearfar_like.model import ModelBench
+from nearfar_like.noise import RunNoise
 from nearfar_like.real import RealBench
 
 SUMMARY = "latency and bandwidth by the options of Intel's Memory Latency Checker"
@@ -49,12 +51,20 @@ HELP = _help()
 def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     """Parse and measure; return the results for JSON."""
     parsed = parse(arguments)
-    return measure(parsed, _bench(parsed), say)
+    bench = _bench(parsed)
+    cpus = () if bench.name else tuple(cpu for node in bench.nodes() for cpu in node.cpus)
+    return measure(parsed, bench, say, InstrumentWatch(cpus) if cpus else None)
 
 
-def measure(parsed: MlcArguments, bench: Bench, say: Callable[[str], None]) -> dict[str, Any]:
-    """Run the modes asked for on `bench`."""
-    run = MlcRun(bench, parsed, say)
+def measure(
+    parsed: MlcArguments,
+    bench: Bench,
+    say: Callable[[str], None],
+    watch: InstrumentWatch | None = None,
+) -> dict[str, Any]:
+    """Run the modes asked for on `bench`, while `watch` looks at the machine."""
+    noise = RunNoise(bench.name, "-t SECONDS", watch)
+    run = MlcRun(bench, parsed, say, noise)
     say(f"nearfar {__version__}, MLC-like (not Intel(R) Memory Latency Checker)")
     say(f"Command line parameters: {shlex.join(parsed.words)} ")
     say("")
@@ -82,6 +92,7 @@ def measure(parsed: MlcArguments, bench: Bench, say: Callable[[str], None]) -> d
         "vector": bench.vector,
         "ghz": bench.ghz,
         "notes": run.notes,
+        "noise": noise.fields(),
         "results": run.results,
     }
 

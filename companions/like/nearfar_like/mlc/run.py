@@ -13,6 +13,7 @@ from nearfar_like.bench import Bench, BufferPlace, Chase, NodeFacts, Values, Wor
 from nearfar_like.mlc.arguments import MlcArguments
 from nearfar_like.mlc.sizes import mib
 from nearfar_like.mlc.traffic import MlcTraffic, kernel_of
+from nearfar_like.noise import RunNoise
 from nearfar_like.repeat import summed
 
 LATENCY_BYTES = 200_000 << 10
@@ -43,6 +44,7 @@ class MlcRun:
     bench: Bench
     arguments: MlcArguments
     say: Callable[[str], None]
+    noise: RunNoise
     notes: list[str] = field(default_factory=list)
     results: dict[str, Any] = field(default_factory=dict)
 
@@ -65,7 +67,10 @@ class MlcRun:
     def measure(self, chase: Chase | None, workers: list[Worker]) -> Values:
         """Check, measure and print notes on differences from the request."""
         self.check(chase, workers)
+        self.noise.next()
         values = self.bench.measure(chase, workers, self.arguments.effort)
+        self.noise.samples("latency", values.ns)
+        self.noise.samples("bandwidth", [sum(each) for each in zip(*values.gb_per_s, strict=True)])
         for text in values.notes:
             self.note(text)
         return values
@@ -231,7 +236,8 @@ class MlcRun:
         self.say("Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)")
 
     def spread(self, what: str, estimate: dict[str, Any], unit: str) -> None:
-        """Print the interval of a value with ``-v``."""
+        """Keep the interval of a printed value, and print it with ``-v``."""
+        self.noise.interval(what, estimate, unit)
         if self.arguments.has("v"):
             low, high = estimate[f"low_{unit}"], estimate[f"high_{unit}"]
             self.say(f"  {what}: [{low:.1f}, {high:.1f}] in {estimate['samples']} samples")

@@ -47,6 +47,7 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
         block = bench.block(memory, BLOCK_BYTES)
         held.append(block)
         isa = bench.isa_of("read", cpus[0], block)
+        run.noise.next()
         workers = [
             _measure.Worker(cpu, "read", block, part=part, parts=len(cpus), isa=isa)
             for part, cpu in enumerate(cpus)
@@ -55,6 +56,7 @@ def scan(run: MlcRun, memory: int, cpus: tuple[int, ...]) -> list[dict[str, Any]
             sum(worker.gb_per_s for worker in _measure.together(workers, PASS_NS, PASS_NS / 5).each)
             for _ in range(SAMPLES)
         ]
+        run.noise.value(f"region {len(held)}", [1e3 * rate for rate in rates], "mb_per_s")
         results.append(
             {"mb_per_s": 1e3 * median(rates), "physical_address": physical_address(block.address)}
         )

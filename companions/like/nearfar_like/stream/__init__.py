@@ -10,6 +10,8 @@ from typing import Any
 from nearfar import __version__
 from nearfar.base.errors import CommandError, ExitCode, nearest
 from nearfar.base.units import format_bytes
+from nearfar.measure.instrument import InstrumentWatch
+from nearfar_like.noise import RunNoise
 from nearfar_like.stream.arrays import ELEMENT_BYTES, STREAM_FUNCTIONS, Arrays
 from nearfar_like.stream.model import ModelArrays
 from nearfar_like.stream.real import RealArrays
@@ -51,12 +53,10 @@ class StreamOptions:
 def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     """Measure, print STREAM's table, validate; return all for JSON."""
     options = parse(arguments)
-    arrays: Arrays
     if options.memory.startswith("model:"):
-        arrays = ModelArrays(options.memory, options.threads)
-    else:
-        arrays = RealArrays(options.memory, options.threads)
-    return stream(arrays, options, say)
+        return stream(ModelArrays(options.memory, options.threads), options, say)
+    arrays = RealArrays(options.memory, options.threads)
+    return stream(arrays, options, say, InstrumentWatch(arrays.cpus))
 
 
 def parse(arguments: list[str], environment: dict[str, str] | None = None) -> StreamOptions:
@@ -95,8 +95,15 @@ def parse(arguments: list[str], environment: dict[str, str] | None = None) -> St
     return StreamOptions(memory or "dram", values.get("-n", 0), values.get("-t", 10), threads)
 
 
-def stream(arrays: Arrays, options: StreamOptions, say: Callable[[str], None]) -> dict[str, Any]:
-    """Run all kernels and print as STREAM does."""
+def stream(
+    arrays: Arrays,
+    options: StreamOptions,
+    say: Callable[[str], None],
+    watch: InstrumentWatch | None = None,
+) -> dict[str, Any]:
+    """Run all kernels and print as STREAM does, while `watch` looks at the machine."""
+    simulated = options.memory if options.memory.startswith("model:") else ""
+    noise = RunNoise(simulated, "-t TRIALS", watch)
     elements = arrays.prepare(
         options.elements or max(MIN_ELEMENTS, LLC_MULTIPLE * arrays.llc_bytes // ELEMENT_BYTES)
     )
@@ -108,6 +115,7 @@ def stream(arrays: Arrays, options: StreamOptions, say: Callable[[str], None]) -
     for name, function in STREAM_FUNCTIONS.items():
         size = function.arrays * elements * ELEMENT_BYTES
         arrays.fill(function)
+        noise.next()
         times = [size / (1e9 * arrays.gb_per_s(function)) for _ in range(options.trials)][1:]
         wrong += arrays.wrong(function)
         row = {
@@ -118,6 +126,7 @@ def stream(arrays: Arrays, options: StreamOptions, say: Callable[[str], None]) -
             "most_s": max(times),
         }
         rows.append(row)
+        noise.value(name, [1e-6 * size / each for each in times], "mb_per_s")
         say(
             f"{name + ':':11s}{row['best_mb_per_s']:12.1f}  {row['average_s']:11.6f}  "
             f"{row['least_s']:11.6f}  {row['most_s']:11.6f}"
@@ -135,6 +144,7 @@ def stream(arrays: Arrays, options: StreamOptions, say: Callable[[str], None]) -
         "threads": arrays.threads,
         "trials": options.trials,
         "notes": notes,
+        "noise": noise.fields(),
         "validated": arrays.verdict,
         "results": rows,
     }

@@ -36,7 +36,8 @@ class RealArrays:
         self._spec = parse_spec(memory)
         self._machine = topology.detect()
         self._shares = self._cpus(threads)
-        self.threads = sum(len(cpus) for cpus in self._shares.values())
+        self.cpus = tuple(cpu for cpus in self._shares.values() for cpu in cpus)
+        self.threads = len(self.cpus)
         self.llc_bytes = self._machine.total_llc_bytes * len(self._shares)
         self.notes: list[str] = []
         self._fastest = FastestIsa()

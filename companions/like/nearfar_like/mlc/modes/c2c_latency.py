@@ -13,6 +13,10 @@ from nearfar_like.repeat import summed
 def run(run: MlcRun) -> dict[str, Any]:
     """Measure every pair of cores; print the medians within a node and between nodes."""
     pairs = run.bench.core_to_core()
+    for pair in pairs:
+        cores = f"CPU {pair.cpu} to CPU {pair.other_cpu}"
+        run.noise.value(f"{cores}, HITM", pair.modified_ns, "ns")
+        run.noise.value(f"{cores}, HIT", pair.clean_ns, "ns")
     run.say("Measuring cache-to-cache transfer latency (in ns)...")
     local = [pair for pair in pairs if run.node_of(pair.cpu) == run.node_of(pair.other_cpu)]
     if local:

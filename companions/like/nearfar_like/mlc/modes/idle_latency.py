@@ -27,5 +27,5 @@ def run(run: MlcRun) -> dict[str, Any]:
     run.say(
         f"Each iteration took {cycles:.1f} base frequency clocks (\t{latency['value_ns']:.1f}\tns)"
     )
-    run.spread("interval, ns", latency, "ns")
+    run.spread("idle latency", latency, "ns")
     return {"cpu": cpu, "memory": str(chase.place), "buffer_bytes": chase.size_bytes, **latency}

@@ -68,8 +68,8 @@ def run(run: MlcRun) -> dict[str, Any]:
         row: dict[str, Any] = {"delay_cycles": delay, "bandwidth": bandwidth}
         if latency is not None:
             row["latency"] = latency
-            run.spread("interval, ns", latency, "ns")
-        run.spread("interval, MB/s", bandwidth, "mb_per_s")
+            run.spread(f"latency at delay {delay}", latency, "ns")
+        run.spread(f"bandwidth at delay {delay}", bandwidth, "mb_per_s")
         row["threads"] = _threads(run, values, workers, kinds)
         rows.append(row)
     return {"latency_cpu": latency_cpu, "rows": rows}
