@@ -66,6 +66,17 @@ def noise_verdict(device: DeviceProfile) -> str:
     return verdict and f"do not use this profile: it was {verdict}"
 
 
+def noise_unmeasured(device: DeviceProfile) -> str:
+    """Return that a measurement has no measure of noise, and how to get one; empty: it has one."""
+    context = device.measured
+    if context is None or context.repetitions or context.noise_floors:
+        return ""
+    return (
+        "noise was not measured, because no surface was: measure one too, such as with "
+        "--only idle,inference"
+    )
+
+
 def beyond_limit(quality: MeasurementQuality) -> str:
     """Return "measured with ...", the noise and the limit; empty: noise is within the limit."""
     return "" if quality.error <= MAX_ERROR else f"measured with {_noise(quality)}"

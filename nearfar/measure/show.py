@@ -22,9 +22,14 @@ from nearfar.documents.device import (
     MeasuredContext,
 )
 from nearfar.measure.live import LiveView, time_left
-from nearfar.measure.quiet import noise_verdict
+from nearfar.measure.quiet import noise_unmeasured, noise_verdict
+from nearfar.measure.reported_caches import (
+    ReportedCache,
+    caches_verdict,
+    kernels_caches,
+    reported_caches,
+)
 from nearfar.measure.settings import ignore
-from nearfar.measure.subject import CACHES_FACT
 from nearfar.samples.point import Sample, SamplePoint
 
 END_NAMES = {
@@ -102,7 +107,8 @@ def _plain_lines(verb: str, most_s: float | None) -> Callable[[str, float], None
 
 def summary(device: DeviceProfile) -> str:
     """Return the profile in a few lines, each figure with its 95 % interval."""
-    lines = [device.title, *([f"  {verdict}"] if (verdict := noise_verdict(device)) else [])]
+    verdicts = (noise_verdict(device), caches_verdict(_caches(device)))
+    lines = [device.title, *(f"  {verdict}" for verdict in verdicts if verdict)]
     for latency in device.latency:
         if latency.region_bytes is None:
             lines.append(f"  {_latency_name(latency):28s} {_interval(latency)}, {latency.note}")
@@ -127,7 +133,10 @@ def summary(device: DeviceProfile) -> str:
                 f"{context.noise_floor:.1%}{_drift_and_contention(context)}"
             )
         else:
-            lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all")
+            machine = _drift_and_contention(context)
+            lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all{machine}")
+        if unmeasured := noise_unmeasured(device):
+            lines.append(f"  {unmeasured}")
         lines += [f"  warning: {warning}" for warning in context.warnings]
     return "\n".join(lines)
 
@@ -166,6 +175,7 @@ def _loaded_line(curve: LoadedLatencyCurve) -> str:
 
 def _inferred(device: DeviceProfile) -> Iterator[str]:
     """Yield what was inferred with its confidence, and what was not seen."""
+    caches = _caches(device)
     for buffer in device.buffers:
         block = f", blocks of {format_bytes(buffer.block_bytes)}" if buffer.block_bytes else ""
         ways = f", {buffer.ways} ways" if buffer.ways else ""
@@ -173,10 +183,13 @@ def _inferred(device: DeviceProfile) -> Iterator[str]:
             buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes
         )
         name = f"{buffer.name}, by {buffer.operation}s"
-        yield f"{name:28s} {size}{block}{ways}{_confidence(buffer)}"
-    context = device.measured
-    if device.buffers and context is not None and CACHES_FACT in context.environment:
-        yield f"{'caches by the kernel':28s} {context.environment[CACHES_FACT]}"
+        cache = caches.get(buffer.name)
+        sure = _confidence(buffer) if cache is None else f"; {cache}"
+        yield f"{name:28s} {size}{block}{ways}{sure}"
+    pairs = [cache.reported_bytes for cache in caches.values()]
+    unseen = [format_bytes(size) for size in _kernels(device) if size not in pairs]
+    if device.buffers and unseen:
+        yield f"{'caches not seen':28s} {', '.join(unseen)}, which the kernel reports"
     for queue in device.write_queues:
         yield f"{'write queue':28s} {format_bytes(queue.capacity_bytes)}{_confidence(queue)}"
     for interleave in device.interleaves:
@@ -191,6 +204,14 @@ def _inferred(device: DeviceProfile) -> Iterator[str]:
         yield f"{'stall':28s} {format_ns(stall.length_ns)} {every}{_confidence(stall)}"
     if device.not_seen:
         yield f"{'not seen':28s} {', '.join(sorted(device.not_seen))}"
+
+
+def _caches(device: DeviceProfile) -> dict[str, ReportedCache]:
+    return reported_caches(device.buffers, _kernels(device))
+
+
+def _kernels(device: DeviceProfile) -> list[int]:
+    return kernels_caches(device.measured.environment if device.measured is not None else {})
 
 
 def _confidence(figure: InferredFigure) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
 from like_subject import FAR_NS, NEAR_NS, STALL_EVERY, KnownSubject
 
 from nearfar.base.errors import NearfarError
+from nearfar.documents.device import BufferFigure
+from nearfar.measure.infer.findings import Findings
 from nearfar_like.lens import PROBERS, parse, probe
 from nearfar_like.lens.probe import size_name
 
@@ -86,6 +89,25 @@ def test_a_missing_prober_is_reported() -> None:
 def test_a_region_beyond_the_memory_is_refused() -> None:
     with pytest.raises(NearfarError, match="regions of model:known have at most"):
         lens(["buffer", "--largest", "1GiB"])
+
+
+def test_inferred_caches_stand_beside_those_that_the_kernel_reports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cache = BufferFigure(
+        name="L1", capacity_bytes=20 << 10, capacity_low_bytes=18 << 10,
+        capacity_high_bytes=22 << 10, confidence=1.0, how="measured", source="here",
+    )  # fmt: skip
+    lens_inferred = importlib.import_module("nearfar_like.lens.inferred")
+    monkeypatch.setattr(lens_inferred, "infer", lambda *_: Findings(buffers=[cache]))
+    printed: list[str] = []
+    lens_inferred.inferred(KnownSubject(), printed.append, (32 << 10, 32 << 20))
+    line = "  L1 (read): 20.0 KiB (18.0 KiB to 22.0 KiB), "
+    assert line + "the kernel reports 32.0 KiB" in printed
+    assert any(text.startswith("*** do not use the inferred size of L1:") for text in printed)
+    printed.clear()
+    lens_inferred.inferred(KnownSubject(), printed.append)
+    assert line + "confidence 100%" in printed
 
 
 def test_sizes() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from samples import device, measured_here
 
+from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BufferFigure
 from nearfar.measure import show
 from nearfar.measure.measure import seconds_given
@@ -54,26 +56,87 @@ def test_the_budget_follows_from_the_options() -> None:
     assert quick < full
 
 
-def test_a_summary_judges_noise_and_shows_reported_caches_beside_inferred_ones() -> None:
-    quiet = replace(
-        measured_here(), noise_floors={"latency": 0.1}, environment={CACHES_FACT: "48 KiB, 32 MiB"}
-    )
-    cache = BufferFigure(
-        name="cache",
-        capacity_bytes=20 << 20,
-        capacity_low_bytes=16 << 20,
-        capacity_high_bytes=24 << 20,
-        confidence=1.0,
+KIB, MIB = 1 << 10, 1 << 20
+REPORTED = "32.0 KiB, 512 KiB, 32.0 MiB"
+
+
+def cache(name: str, size: float, low: float, high: float, confidence: float = 1.0) -> BufferFigure:
+    return BufferFigure(
+        name=name,
+        capacity_bytes=int(size),
+        capacity_low_bytes=int(low),
+        capacity_high_bytes=int(high),
+        confidence=confidence,
         how="measured",
         source="here",
     )
+
+
+def inferred(*caches: BufferFigure, reported: str = REPORTED, **context: Any) -> DeviceProfile:
+    """Return a device of which only caches are known."""
     figures = {"latency": [], "chains": [], "bandwidth": [], "loaded_latency": []}
-    made = replace(device("dram"), measured=quiet, buffers=[cache], **figures)
-    text = show.summary(made)
-    assert "20.0 MiB (16.0 MiB to 24.0 MiB) (confidence 100%)" in text
-    assert re.search(r"caches by the kernel +48 KiB, 32 MiB", text)
+    here = replace(measured_here(), environment={CACHES_FACT: reported}, **context)
+    return replace(device("dram"), measured=here, buffers=list(caches), **figures)
+
+
+def test_a_summary_judges_noise() -> None:
+    quiet = show.summary(inferred(noise_floors={"latency": 0.1}))
+    assert "do not use" not in quiet
+    assert "was not measured" not in quiet
+    noisy = show.summary(inferred(noise_floors={"latency": 0.8}))
+    assert "do not use this profile: it was measured with a noise floor of 80%" in noisy
+
+
+def test_without_surfaces_the_summary_says_that_noise_was_not_measured() -> None:
+    text = show.summary(inferred(repetitions=0, noise_floors={}, contention=0.24))
+    assert "no rounds of surfaces; 1 s in all, contention 24%" in text
+    assert "noise was not measured, because no surface was: measure one too" in text
+    assert "was not measured" not in show.summary(inferred(repetitions=3))
+
+
+def test_sizes_stand_beside_those_that_the_kernel_reports() -> None:
+    text = show.summary(
+        inferred(
+            cache("L1", 31 * KIB, 30 * KIB, 33 * KIB),
+            cache("L2", 480 * KIB, 420 * KIB, 500 * KIB, 0.9),
+            cache("L3", 9 * MIB, 8 * MIB, 11 * MIB, 0.8),
+        )
+    )
+    assert "31.0 KiB (30.0 KiB to 33.0 KiB); the kernel reports 32.0 KiB; confidence 100%" in text
+    assert "(420 KiB to 500 KiB); the kernel reports 512 KiB; confidence 90%" in text
+    # Neighbours use the same last level.
+    assert "the kernel reports 32.0 MiB, of which a core may get a part; confidence 80%" in text
     assert "do not use" not in text
-    noisy = replace(made, measured=replace(quiet, noise_floors={"latency": 0.8}))
-    assert "do not use this profile: it was measured with a noise floor of 80%" in show.summary(
-        noisy
+
+
+def test_sizes_that_leave_out_the_reported_ones_are_not_to_be_used() -> None:
+    """A run beside busy neighbours gave these."""
+    text = show.summary(
+        inferred(
+            cache("L1", 23.4 * KIB, 22.6 * KIB, 24.7 * KIB),
+            cache("L2", 256 * KIB, 204 * KIB, 279 * KIB, 0.83),
+            cache("L3", 2.92 * MIB, 2.09 * MIB, 3.08 * MIB, 0.95),
+            cache("L4", 8.92 * MIB, 8 * MIB, 11.3 * MIB, 0.8),
+            cache("buffer 1", 64 * MIB, 60 * MIB, 70 * MIB, 0.7),
+        )
+    )
+    assert (
+        "do not use the inferred size of L1, L2, L3: the kernel reports another; measure again at "
+        "a quieter time"
+    ) in text
+    assert re.search(
+        r"L1, by reads +23.4 KiB \(22.6 KiB to 24.7 KiB\); the kernel .* 32.0 KiB\n", text
+    )
+    assert re.search(r"L3, by reads .*; the kernel reports no such cache\n", text)
+    assert re.search(r"L4, by reads .* reports 32.0 MiB, of which a core may get a part", text)
+    assert "64.0 MiB (60.0 MiB to 70.0 MiB) (confidence 70%)" in text
+    assert "100%" not in text
+
+
+def test_caches_that_were_not_seen_are_listed() -> None:
+    text = show.summary(inferred(cache("L1", 500 * KIB, 490 * KIB, 520 * KIB)))
+    assert "the kernel reports 512 KiB; confidence 100%" in text
+    assert re.search(r"caches not seen +32.0 KiB, 32.0 MiB, which the kernel reports", text)
+    assert "(confidence 100%)" in show.summary(
+        inferred(cache("L1", 500 * KIB, 490 * KIB, 520 * KIB), reported="unknown")
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nearfar import __version__
@@ -11,6 +11,7 @@ from nearfar.base.errors import CommandError, nearest
 from nearfar.base.units import format_bytes, parse_size_bytes
 from nearfar.measure.instrument import InstrumentWatch
 from nearfar.measure.open_subject import open_memory
+from nearfar.measure.reported_caches import kernels_caches
 from nearfar.measure.subject import Subject
 from nearfar.options.measure import MemoryOptions
 from nearfar_like.lens.inferred import inferred
@@ -44,7 +45,7 @@ def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     options = MemoryOptions(memory=chosen["memory"], largest=largest)
     opened = open_memory(options)
     watch = InstrumentWatch(opened.cpus) if opened.cpus else None
-    return probe(opened.subject, chosen, say, watch)
+    return probe(opened.subject, chosen, say, watch, kernels_caches(opened.facts))
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:
@@ -97,8 +98,12 @@ def probe(
     chosen: dict[str, Any],
     say: Callable[[str], None],
     watch: InstrumentWatch | None = None,
+    kernels: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Run the chosen probers on `subject`, while `watch` looks at the machine."""
+    """Run the chosen probers on `subject`, while `watch` looks at the machine.
+
+    `kernels`: sizes of the caches that the kernel reports, bytes, the first level first.
+    """
     facts = subject.facts()
     largest = min(chosen["largest"] or facts.largest_bytes, facts.largest_bytes)
     if chosen["largest"] > facts.largest_bytes:
@@ -125,5 +130,5 @@ def probe(
     }
     if chosen["infer"]:
         say("")
-        document["inferred"] = inferred(subject, say)
+        document["inferred"] = inferred(subject, say, kernels)
     return document
