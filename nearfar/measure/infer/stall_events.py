@@ -85,8 +85,14 @@ def _overwrite(probe: InferenceProbe, region: int, writes: int) -> SamplePoint:
     )
 
 
+LONG_WRITES = 4.0
+"""Ratio to the usual time from which an access is a stall by its length alone, however many are."""
+
 MAX_STALLED_SHARE = 0.1
 """Share of accesses that a stall may hit: more is the memory's normal time."""
+
+MAX_LONG_SHARE = 0.45
+"""The same of stalls beyond `LONG_WRITES`: the median is then still an access without a stall."""
 
 NOISE_DEVIATIONS = 8.0
 """Robust standard deviations above the median from which an access may be a stall."""
@@ -131,7 +137,7 @@ def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
 
     `rest_ns` passes between two accesses.
     """
-    usual = float(np.median(each_ns))
+    usual = usual_ns(each_ns)
     lengths = each_ns - usual
     events = np.nonzero(lengths > beyond_noise(each_ns))[0]
     ends_ns = np.cumsum(each_ns + rest_ns)
@@ -139,20 +145,32 @@ def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
     if len(events) < MIN_EVENTS:
         return kinds
     low = float(lengths[events].min())
-    while low < lengths[events].max():
+    previous = events[:0]
+    while low <= lengths[events].max():
         alike = events[(lengths[events] >= low) & (lengths[events] < low * MAX_LENGTH_RATIO)]
-        if MIN_EVENTS < len(alike) <= MAX_STALLED_SHARE * len(each_ns):
+        most = MAX_LONG_SHARE if low > LONG_WRITES * usual else MAX_STALLED_SHARE
+        if MIN_EVENTS < len(alike) <= most * len(each_ns) and not np.array_equal(alike, previous):
             kind = _recurring(alike[:MAX_EVENTS], lengths, ends_ns)
             if kind is not None:
                 kinds.append(kind)
+        previous = alike
         low *= LENGTH_STEP
     return _distinct(kinds)
 
 
+def usual_ns(each_ns: NDArray[np.float64]) -> float:
+    """Return the usual time of an access, ns: the median of those that are not far longer."""
+    return float(np.median(_quick(each_ns)))
+
+
 def beyond_noise(each_ns: NDArray[np.float64]) -> float:
-    """Return the time beyond the median, ns, that noise alone does not reach."""
-    low, usual, high = np.percentile(each_ns, (16, 50, 84))
+    """Return the time beyond the usual one, ns, that noise alone does not reach."""
+    low, usual, high = np.percentile(_quick(each_ns), (16, 50, 84))
     return NOISE_DEVIATIONS * float(max(high - usual, usual - low))
+
+
+def _quick(each_ns: NDArray[np.float64]) -> NDArray[np.float64]:
+    return each_ns[each_ns <= LONG_WRITES * np.median(each_ns)]
 
 
 def recurring_at(each_ns: NDArray[np.float64], length_ns: float) -> Period | None:

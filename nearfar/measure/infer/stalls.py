@@ -7,16 +7,31 @@ them. Stalls that a loop in the processor's cache has too come from the host (ti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import erf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.documents.device import StallFigure
 from nearfar.measure.infer.findings import MEASURED_HERE, Findings
-from nearfar.measure.infer.periods import find_comb
 from nearfar.measure.infer.probe import InferenceProbe
-from nearfar.measure.infer.stall_events import Stalls, find_kinds, wear_granularity
+from nearfar.measure.infer.refresh import (
+    NORMAL_95,
+    NOTABLE_SHARE,
+    Interval,
+    RefreshStall,
+    WriteRow,
+    fit_refresh,
+    share_by_writes,
+    stall_share,
+)
+from nearfar.measure.infer.resample import MAD_TO_SIGMA, MEDIAN_COST
+from nearfar.measure.infer.stall_events import (
+    Stalls,
+    find_kinds,
+    usual_ns,
+    wear_granularity,
+)
 from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import SamplePoint
 
@@ -33,24 +48,44 @@ WRITES = (60_000, 240_000, 960_000)
 MIN_STALLS = 8
 """Stalls of one kind that are enough: a period is known to a few per cent."""
 
-REST_WRITES = 1.5
-"""Rest between writes of the second run, in median writes: periods in writes and in time then
-differ by more than a factor of two."""
+REST_WRITES = (0.3, 0.7, 1.5, 3.0)
+"""Rests between the writes of further rows, in usual writes: periods in writes and in time then
+differ by up to a factor of four."""
+
+REST_LENGTHS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
+"""Longer rests, in lengths of a stall by time: no stall falls into a rest, and most of a period is
+a rest, whose length is exact."""
+
+EVENTS = 60
+"""Stalls expected in each further row: their mean distance has an eighth of their deviation."""
+
+LEAST_WRITES = 10_000
+"""Least writes of a further row: noise of the usual write is known."""
 
 PERIOD_TOLERANCE = 0.05
-"""Relative difference that the periods of both runs may have."""
+"""Relative difference that the periods of two rows may have."""
 
-MAX_UNSEEN_NS = 120.0
-"""Most ns between two writes that neither their times nor the rest include: timer and loop."""
+MIN_WEAR_WRITES = 80
+"""Least writes a period of wear: shorter patterns come from lines and blocks of the place."""
+
+WEAR_ROWS_SHARE = 0.75
+"""Share of the rested rows that must repeat the period in writes."""
+
+ROW_SCALE = 0.02
+"""Relative standard error of a row's times, where too few samples tell: 1-3 % on idle guests."""
+
+MIN_ROW_SCALE = 0.005
+"""The least of these errors: rows that agree by chance are not exact."""
+
+MIN_SAMPLES_OF_POINT = 4
+MIN_REPEATED = 20
+"""Samples of a point, and of all such points, from which this error is computed."""
 
 CONTROL_BYTES = 4096
 """Size of the control region, in the first cache of any processor."""
 
 CONTROL_TIMES = 8
 """Control accesses per write: an access to a cache takes a fraction of a write."""
-
-MAX_LENGTH_RATIO = 1.5
-"""Ratio to the longest stall of a kind up to which stalls of the rested run belong to it."""
 
 RESAMPLES = 200
 EVIDENCE = "overwrite"
@@ -72,15 +107,6 @@ def overwrite(
     )
 
 
-@dataclass(frozen=True)
-class OverwriteRuns:
-    """Times of the same writes without and with rests between them."""
-
-    each: NDArray[np.float64]
-    rested: NDArray[np.float64]
-    rest_ns: float
-
-
 def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
     """Add the stalls."""
     if KERNEL not in probe.facts.kernels:
@@ -96,20 +122,14 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
             f"{len(each)} writes to one place had no stalls at a fixed distance"
         )
         return
-    rest = REST_WRITES * float(np.median(each))
-    sample = probe.calm(overwrite(probe, PLACE_BYTES, len(each), rest))
-    if sample.each_ns is None:
-        findings.not_seen["stalls"] = "single writes are not timed"
-        return
-    runs = OverwriteRuns(each, sample.each_ns.astype(float), rest)
+    rows = [WriteRow(each, 0.0), *_rested_rows(probe, each, kinds)]
     control = _control(probe, len(each))
-    for kind in kinds:
-        if _is_in_control(kind, control):
-            findings.not_seen["stalls"] = (
-                "the host causes them: a loop in the first cache has the same stalls"
-            )
-        else:
-            _decide(probe, runs, kind, findings)
+    own = [kind for kind in kinds if not _is_in_control(kind, control)]
+    if len(own) < len(kinds):
+        findings.not_seen["stalls"] = (
+            "the host causes them: a loop in the first cache has the same stalls"
+        )
+    _add_stalls(probe, rows, own, findings)
     if findings.stalls:
         findings.not_seen.pop("stalls", None)
 
@@ -153,103 +173,164 @@ def _is_in_control(kind: Stalls, control: Sequence[Stalls]) -> bool:
     return any(0.5 <= float(np.median(other.lengths_ns)) / length <= 2.0 for other in control)
 
 
-def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: Findings) -> None:
-    """Decide whether a kind of stall recurs by writes (wear) or by time (refresh).
+def _rested_rows(
+    probe: InferenceProbe, each: NDArray[np.float64], kinds: Sequence[Stalls]
+) -> list[WriteRow]:
+    """Write rows with rests of some writes between the writes."""
+    fewest = min(len(kind.indices) for kind in kinds)
+    writes = min(max(EVENTS * len(each) // fewest, LEAST_WRITES), len(each))
+    usual = usual_ns(each)
+    return _write_rows(probe, [(share * usual, writes) for share in REST_WRITES])
 
-    The period must be the same in the runs with and without rests.
+
+def _write_rows(probe: InferenceProbe, wanted: Sequence[tuple[float, int]]) -> list[WriteRow]:
+    """Write a row for each (rest in ns, writes), as long as time lasts."""
+    rows = []
+    for rest_ns, writes in wanted:
+        if probe.seconds_left() <= 0:
+            break
+        sample = probe.calm(overwrite(probe, PLACE_BYTES, writes, rest_ns))
+        if sample.each_ns is not None:
+            rows.append(WriteRow(sample.each_ns.astype(float), rest_ns))
+    return rows
+
+
+def _add_stalls(
+    probe: InferenceProbe,
+    rows: Sequence[WriteRow],
+    kinds: Sequence[Stalls],
+    findings: Findings,
+) -> None:
+    """Decide which kinds of stall recur by writes (wear) and which by time (refresh), and add them.
+
+    The period must be the same in the rows with and without rests.
     """
-    by_writes = _same_in_rested_run(runs, kind)
-    period_ns = _common_period_ns(runs, kind)
-    if by_writes is not None:
-        _add_wear(probe, kind, by_writes, findings)
-    elif period_ns is not None:
-        _add_refresh(kind, period_ns, findings)
-    else:
-        findings.not_seen["stalls"] = (
-            "long writes recur, but rests change their period in writes and in time"
-        )
+    scale = row_scale(probe)
+    by_writes = []
+    for kind in kinds:
+        again = _repeated_by_writes(rows[1:], kind)
+        if len(rows) > 1 and len(again) >= WEAR_ROWS_SHARE * (len(rows) - 1):
+            by_writes.append([kind, *again])
+            continue
+        refresh = fit_refresh(rows, kind, scale)
+        if refresh is not None and not _may_be_wear(rows, kind):
+            longer = _write_rows(probe, _longer_rests(rows[0], refresh))
+            _add_refresh(fit_refresh([*rows, *longer], kind, scale) or refresh, findings)
+        else:
+            findings.not_seen["stalls"] = (
+                "long writes recur, but rests change their period in writes and in time"
+            )
+    for wear in by_writes:
+        _add_wear(probe, wear, scale, findings)
 
 
-def _same_in_rested_run(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
-    """Return the stalls of the rested run with the same period in writes."""
-    if kind.by_writes is None:
-        return None
-    for again in find_kinds(runs.rested, runs.rest_ns):
-        if again.by_writes is not None and (
-            abs(again.by_writes.value / kind.by_writes.value - 1) <= PERIOD_TOLERANCE
-        ):
-            return again
-    return None
+def _may_be_wear(rows: Sequence[WriteRow], kind: Stalls) -> bool:
+    return (
+        kind.by_writes is not None
+        and kind.by_writes.value >= MIN_WEAR_WRITES
+        and share_by_writes(rows, kind) > 1 - WEAR_ROWS_SHARE
+    )
 
 
-def _common_period_ns(runs: OverwriteRuns, kind: Stalls) -> float | None:
-    """Return the period in ns that both runs share; None: they share none.
+def row_scale(probe: InferenceProbe) -> float:
+    """Return the relative standard error of one row's times: repeated samples of any point show it.
 
-    An unknown time u passes unmeasured between two writes. It is the same in both runs, and so is
-    the true period P = p1 + n1 u = p2 + n2 u, with p the measured period and n writes per period.
+    It includes drift, from which a row alone cannot tell.
     """
-    if kind.by_time is None:
-        return None
-    each, rested, rest_ns = runs.each, runs.rested, runs.rest_ns
-    first = kind.by_time.value
-    writes_first = first / float(each.mean())
-    lengths = rested - np.median(rested)
-    longest = MAX_LENGTH_RATIO * float(np.max(kind.lengths_ns))
-    events = np.nonzero((lengths >= np.min(kind.lengths_ns)) & (lengths <= longest))[0]
-    ends = np.cumsum(rested + rest_ns)[events]
-    second = find_comb(ends, first * (1 - PERIOD_TOLERANCE), first + writes_first * MAX_UNSEEN_NS)
-    if second is None:
-        return None
-    writes_second = second / (float(rested.mean()) + rest_ns)
-    unseen = (second - first) / (writes_first - writes_second)
-    if not -MAX_UNSEEN_NS / 4 <= unseen <= MAX_UNSEEN_NS:
-        return None
-    return second + writes_second * max(unseen, 0.0)
+    deviations = [
+        np.log(values / np.median(values))
+        for values in map(probe.values, probe.taken)
+        if len(values) >= MIN_SAMPLES_OF_POINT and values.min() > 0
+    ]
+    together = np.concatenate(deviations) if deviations else np.empty(0)
+    if len(together) < MIN_REPEATED:
+        return ROW_SCALE
+    return max(float(np.median(np.abs(together))) * MAD_TO_SIGMA, MIN_ROW_SCALE)
 
 
-def _add_wear(probe: InferenceProbe, kind: Stalls, again: Stalls, findings: Findings) -> None:
-    assert kind.by_writes is not None
-    assert again.by_writes is not None
-    distances = np.concatenate([kind.by_writes.distances, again.by_writes.distances])
-    lengths = np.concatenate([kind.lengths_ns, again.lengths_ns])
+def _repeated_by_writes(rows: Sequence[WriteRow], kind: Stalls) -> list[Stalls]:
+    """Return the stalls of those rows that have the same period in writes."""
+    if kind.by_writes is None or kind.by_writes.value < MIN_WEAR_WRITES:
+        return []
+    repeated = []
+    for row in rows:
+        for again in find_kinds(row.times_ns, row.rest_ns):
+            if again.by_writes is not None and (
+                abs(again.by_writes.value / kind.by_writes.value - 1) <= PERIOD_TOLERANCE
+            ):
+                repeated.append(again)
+                break
+    return repeated
+
+
+def _longer_rests(row: WriteRow, refresh: RefreshStall) -> list[tuple[float, int]]:
+    """Return rests in ns, and writes, of further rows for a stall by time."""
+    usual = usual_ns(row.times_ns)
+    rests = [share * refresh.length.value for share in REST_LENGTHS]
+    return [
+        (rest, max(round(EVENTS * refresh.period.value / (usual + rest)), 3 * EVENTS))
+        for rest in rests
+        if rest > REST_WRITES[-1] * usual
+    ]
+
+
+def _add_wear(
+    probe: InferenceProbe, rows: Sequence[Stalls], scale: float, findings: Findings
+) -> None:
+    """Add the stalls by writes, of which each row has some."""
+    periods = [row.by_writes for row in rows if row.by_writes is not None]
+    distances = np.concatenate([period.distances for period in periods])
     period, share = _quantile_with_interval(distances, 0.5)
-    length, _ = _quantile_with_interval(lengths, 0.5)
+    length, note = _wear_length([row.lengths_ns for row in rows], scale), ""
+    hidden = [stall.length_ns for stall in findings.stalls if stall_share(stall) >= NOTABLE_SHARE]
+    if hidden:
+        shortest = min(float(np.median(row.lengths_ns)) for row in rows)
+        low = max(shortest - max(hidden), 0.0)
+        length = Interval(shortest, low, length.high, scale)
+        note = "the length may include the wait for a stall by time"
     if findings.interleaves:
         granularity, why = None, "neighbouring places are on several devices, each with its counts"
     else:
-        granularity, why = wear_granularity(probe, round(period[0]), length[0])
+        granularity, why = wear_granularity(probe, round(period[0]), length.value)
     if why:
         findings.not_seen["granularity of stalls"] = why
     findings.stalls.append(
         StallFigure(
-            length_ns=length[0],
-            length_low_ns=length[1],
-            length_high_ns=length[2],
+            length_ns=length.value,
+            length_low_ns=length.low,
+            length_high_ns=length.high,
             period_writes=round(period[0]),
             granularity_bytes=granularity,
             low=period[1],
             high=period[2],
             confidence=share,
             evidence=EVIDENCE,
+            note=note,
             **MEASURED_HERE,
         )
     )
 
 
-def _add_refresh(kind: Stalls, period_ns: float, findings: Findings) -> None:
-    assert kind.by_time is not None
-    # A write waits for the remainder of a refresh: the longest stalls saw nearly all of it.
-    length, _ = _quantile_with_interval(kind.lengths_ns, 0.9)
-    spread, share = _quantile_with_interval(kind.by_time.distances, 0.5)
+def _wear_length(rows: Sequence[NDArray[np.float64]], scale: float) -> Interval:
+    """Return the median of the rows' medians: a row may be wrong by `scale`, stalls differ too."""
+    middle = float(np.median([np.median(lengths) for lengths in rows]))
+    of_stalls = float(np.std(np.concatenate([lengths / np.median(lengths) for lengths in rows])))
+    count = sum(map(len, rows))
+    error = middle * float(np.hypot(scale, MEDIAN_COST * of_stalls / np.sqrt(count)))
+    return Interval(middle, middle - NORMAL_95 * error, middle + NORMAL_95 * error, error)
+
+
+def _add_refresh(refresh: RefreshStall, findings: Findings) -> None:
+    period, length = refresh.period, refresh.length
     findings.stalls.append(
         StallFigure(
-            length_ns=length[0],
-            length_low_ns=length[1],
-            length_high_ns=length[2],
-            period_ns=period_ns,
-            low=period_ns * spread[1] / spread[0],
-            high=period_ns * spread[2] / spread[0],
-            confidence=share,
+            length_ns=length.value,
+            length_low_ns=length.low,
+            length_high_ns=length.high,
+            period_ns=period.value,
+            low=period.low,
+            high=period.high,
+            confidence=float(erf(PERIOD_TOLERANCE * period.value / period.error / sqrt(2))),
             evidence=EVIDENCE,
             **MEASURED_HERE,
         )
