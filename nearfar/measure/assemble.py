@@ -11,6 +11,7 @@ from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
 from nearfar.measure import environment, figures
 from nearfar.measure.figures import effective_llc_bytes
+from nearfar.measure.infer.refresh import stalled_latency
 from nearfar.measure.native import _measure
 from nearfar.measure.parts import PartResults, TimeBudget
 from nearfar.measure.rounds import Rounds
@@ -106,6 +107,9 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
         warnings += instrument.warnings
     if made.results.findings is not None:
         recorded["inference_ended"] = made.results.findings.ended or "done"
+        warnings += stalled_latency(
+            made.results.findings.stalls, figures.random_latency_ns(samples)
+        )
     floors = figures.noise_floors(samples)
     low, cache, high = _cache_bytes(made, floors.get("latency", 0.0))
     return MeasuredContext(

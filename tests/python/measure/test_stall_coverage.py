@@ -10,6 +10,7 @@ import pytest
 from nearfar.measure.infer import stalls as stalls_module
 from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import InferenceProbe
+from nearfar.measure.infer.refresh import stalled_latency, without_stalls
 from nearfar.measure.infer.stalls import infer_stalls
 from nearfar.measure.model import ModelSubject
 from nearfar.samples.point import Sample
@@ -145,3 +146,14 @@ def test_refresh_of_a_model_device(period, length, noise):
     (stall,) = infer_of(ModelSubject(model, seed=2, noise=noise)).stalls
     assert stall.low <= period <= stall.high
     assert stall.length_low_ns <= length <= stall.length_high_ns
+
+
+def test_a_latency_that_includes_a_stall_is_said():
+    model = replace(model_of("cxl-e3s-x8"), refresh=Refresh(30_000, 20_000))
+    (stall,) = infer_of(ModelSubject(model, seed=1)).stalls
+    low, high = without_stalls(750.0, stall)
+    assert low <= 250 <= high < 1.3 * low
+    (warning,) = stalled_latency([stall], {1 << 20: 90.0, 1 << 30: 750.0})
+    assert "idle read latency of 750 ns" in warning
+    rare = replace(model_of("cxl-e3s-x8"), refresh=Refresh(400_000, 8000))
+    assert stalled_latency(infer_of(ModelSubject(rare)).stalls, {1 << 30: 255.0}) == []
