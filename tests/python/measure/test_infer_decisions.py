@@ -1,4 +1,4 @@
-"""Blocks, ways, replacement, queues and interleaves inferred from made-up noisy curves."""
+"""Blocks, ways, replacement and interleaves inferred from made-up noisy curves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import pytest
 
 from nearfar.measure.infer.interleave import find_interleave, strides, touched
 from nearfar.measure.infer.miss_curves import lru_misses, power_misses, random_misses
-from nearfar.measure.infer.queue import find_queue
 from nearfar.measure.infer.structure import (
     ACCESSES,
     LINES,
@@ -18,7 +17,6 @@ from nearfar.measure.infer.structure import (
 )
 
 SIZES = np.array(ACCESSES, dtype=float)
-LINES_OF_BURSTS = np.array([1, 2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128, 181, 256.0])
 
 
 def noisy(values, spread, seed=1):
@@ -80,27 +78,6 @@ def test_lines_of_one_set_overflow_at_its_ways(ways, kind):
 def test_no_ways_are_inferred_where_all_lines_hit():
     lines = np.array(LINES, dtype=float)
     assert lines_knee(lines, noisy(lines * 0 + 175, 0.01), 0.01, 175.0, 135.0).lines is None
-
-
-@pytest.mark.parametrize(("queue", "issue", "drain"), [(8, 10, 110), (64, 28, 110), (64, 10, 60)])
-def test_a_queue_bends_the_time_of_bursts(queue, issue, drain):
-    knee = queue / (1 - issue / drain)
-    burst = 60 + issue * LINES_OF_BURSTS + (drain - issue) * np.maximum(LINES_OF_BURSTS - knee, 0)
-    result = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
-    assert result.lines == pytest.approx(queue, rel=0.09)
-    assert result.drain_ns == pytest.approx(drain, rel=0.1)
-
-
-def test_fill_buffers_of_a_core_are_not_taken_for_a_queue():
-    burst = 100 + 9 * np.maximum(LINES_OF_BURSTS - 10, 0)
-    result = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
-    assert result.lines is None
-    assert "processor's own buffers" in result.why_not
-
-
-def test_an_even_rise_is_not_taken_for_a_queue():
-    result = find_queue(LINES_OF_BURSTS, noisy(60 + 30 * LINES_OF_BURSTS, 0.01), 0.01)
-    assert result.lines is None
 
 
 @pytest.mark.parametrize(("stride", "expected"), [(4096, 6), (8192, 3), (12288, 2), (24576, 1)])
