@@ -11,6 +11,7 @@ from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
 from nearfar.measure import environment, figures
 from nearfar.measure.figures import effective_llc_bytes
+from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.refresh import stalled_latency
 from nearfar.measure.native import _measure
 from nearfar.measure.parts import PartResults, TimeBudget
@@ -21,6 +22,9 @@ from nearfar.measure.surfaces import Samples, Surface, SurfaceFigures, SurfacePl
 from nearfar.measure.surfaces._surface import SOURCE
 from nearfar.memories.spec import parse_spec
 from nearfar.options.measure import MeasureOptions
+
+MIN_REPEATED = 4
+"""Samples of a point from which its halves show noise: two in each."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,14 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
         warnings += stalled_latency(
             made.results.findings.stalls, figures.random_latency_ns(samples)
         )
-    floors = figures.noise_floors(samples)
+    taken = samples or _repeated(made.results.findings)
+    floors = figures.noise_floors(taken)
     low, cache, high = _cache_bytes(made, floors.get("latency", 0.0))
     return MeasuredContext(
         memory_spec=str(parse_spec(made.options.memory)),
         repetitions=made.rounds.count,
         seconds=round(made.seconds, 1),
-        noise_floor=figures.noise_floor(samples),
+        noise_floor=figures.noise_floor(taken),
         timer_resolution_ns=facts.timer_resolution_ns,
         cpus=list(opened.cpus),
         llc_bytes=opened.llc_bytes,
@@ -135,6 +140,12 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
         clock_drift=_number(recorded, "frequency_drift"),
         contention=_number(recorded, "cpu_pressure"),
     )
+
+
+def _repeated(findings: Findings | None) -> figures.Samples:
+    """Return the samples of inference, which show noise where no surface was measured."""
+    taken = {} if findings is None else findings.taken
+    return {point: kept for point, kept in taken.items() if len(kept) >= MIN_REPEATED}
 
 
 def _cache_bytes(made: Assembly, floor: float) -> list[int | None]:

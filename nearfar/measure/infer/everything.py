@@ -56,8 +56,7 @@ def infer(
         findings.granularity_confidence = first.confidence
     else:
         findings.not_seen["granularity"] = "no block of the device's first buffer was seen"
-    findings.samples = sum(len(taken) for taken in probe.taken.values())
-    findings.disturbed = probe.disturbed
+    findings.taken = probe.taken
     findings.seconds = clock() - start
     findings.ended = "time" if probe.out_of_time else "done"
     progress("inferred", 1.0)

@@ -17,7 +17,7 @@ from nearfar.documents.device import (
 )
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.evidence import Evidence
-from nearfar.samples.point import Group
+from nearfar.samples.point import Group, Sample, SamplePoint
 
 MEASURED_HERE: dict[str, Any] = {"how": "measured", "source": "here"}
 """Fields of every inferred figure; its confidence marks it as inferred."""
@@ -39,9 +39,8 @@ class Findings:
     """Reasons why something is not in the samples, by its name."""
     evidence: dict[str, Evidence] = field(default_factory=dict)
     """By the name that figures give as `evidence`."""
-    samples: int = 0
-    disturbed: int = 0
-    """Number of samples dropped because something else ran on the core."""
+    taken: dict[SamplePoint, list[Sample]] = field(default_factory=dict)
+    """All samples, by point."""
     seconds: float = 0.0
     ended: str = ""
     """"done", or "time" where an inference had to stop early."""

@@ -15,6 +15,7 @@ from nearfar.measure import measure as measuring
 from nearfar.measure.model import ModelSubject
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.parts import SHARES, share_out
+from nearfar.measure.quiet import noise_unmeasured
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, run_rounds
 from nearfar.measure.surfaces import SURFACES
@@ -109,6 +110,13 @@ def test_nothing_to_measure_is_refused_and_leaves_no_profile(tmp_path: Path) -> 
 def test_inference_alone_does_not_end_early_by_narrow_intervals() -> None:
     context = measuring.measure(settings("model:random:5", only="inference", seconds=2)).measured
     assert (context.ended, context.repetitions) == ("nothing to repeat", 0)
+
+
+def test_inference_alone_knows_the_noise_of_its_own_samples() -> None:
+    device = measuring.measure(settings("model:optane-100-1dimm", only="inference", seconds=60))
+    assert device.measured is not None
+    assert 0.0 < device.measured.noise_floors["latency"] < 0.2
+    assert not noise_unmeasured(device)
 
 
 def test_an_unknown_model_and_a_random_one() -> None:
