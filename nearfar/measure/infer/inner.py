@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.capacity import Capacity, InferredBuffer, known_level
 from nearfar.measure.infer.findings import Findings, make_evidence
 from nearfar.measure.infer.probe import InferenceProbe, until_sure
-from nearfar.measure.infer.resample import medians
+from nearfar.measure.infer.resample import median_noise, medians
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
 from nearfar.measure.infer.structure import (
     ACCESSES,
@@ -19,10 +20,14 @@ from nearfar.measure.infer.structure import (
     MAX_WAYS,
     ODD,
     RATIOS,
+    STEEP_RATIOS,
     Replacement,
+    SteepRise,
     decide_replacement,
     find_block,
     lines_knee,
+    steep_ratios,
+    steep_rise,
 )
 from nearfar.samples.point import SamplePoint
 
@@ -64,25 +69,13 @@ def infer_inner(
         if block is not None:
             nearer.append((block, buffer.step_ns))
             seen = _sharpen(probe, buffer, block)
-            ways = (
-                None if _note_hidden_ways(probe, name, findings) else _ways(probe, seen, findings)
-            )
-            kind = _replacement(probe, seen, block, ways, findings)
+            kind = _replacement(probe, seen, block, findings)
+            ways = _ways(probe, seen, block, kind, findings)
             figure = msgspec.structs.replace(
                 seen.figure, block_bytes=block, ways=ways, replacement=kind
             )
         place = next(i for i, other in enumerate(findings.buffers) if other.name == name)
         findings.buffers[place] = figure
-
-
-def _note_hidden_ways(probe: InferenceProbe, name: str, findings: Findings) -> bool:
-    """Return whether a processor cache hides the buffer's ways, and note the reason if so."""
-    if probe.facts.llc_bytes == 0:
-        return False
-    findings.not_seen[f"ways of {name}"] = (
-        "the last-level cache holds the lines that would share one of its sets"
-    )
-    return True
 
 
 def _block(
@@ -180,7 +173,110 @@ def _sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) ->
     return InferredBuffer(figure, kept, buffer.step_ns, buffer.beyond_bytes)
 
 
-def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> int | None:
+def _ways(
+    probe: InferenceProbe,
+    buffer: InferredBuffer,
+    block: int,
+    kind: Replacement | None,
+    findings: Findings,
+) -> int | None:
+    """Return the ways: of LRU sets from the misses just beyond the capacity, or of a few lines.
+
+    Random replacement gives nearly the same misses beyond the capacity for any number of ways.
+    """
+    if kind == "lru":
+        ways = _ways_of_rise(probe, buffer, block, findings)
+        if ways is not None:
+            return ways
+    llc, capacity = probe.facts.llc_bytes, buffer.figure.capacity_bytes
+    if llc == 0:
+        return _ways_of_lines(probe, buffer, findings)
+    why = (
+        f"fit no single number of up to {MAX_WAYS} ways"
+        if kind == "lru"
+        else "are not those of LRU and alike for any ways"
+    )
+    findings.not_seen[f"ways of {buffer.figure.name}"] = (
+        f"misses beyond its {capacity >> 10} KiB {why}, and the few lines of one of its sets stay "
+        f"in the last-level cache of {llc >> 10} KiB"
+    )
+    return None
+
+
+def _ways_of_rise(
+    probe: InferenceProbe, buffer: InferredBuffer, block: int, findings: Findings
+) -> int | None:
+    """Return the ways of LRU sets, from how steeply misses rise beyond the capacity."""
+    capacity = buffer.figure.capacity_bytes
+    # A region of whole rounds loads all devices alike.
+    around = max(
+        (each.granularity_bytes * each.devices for each in findings.interleaves), default=1
+    )
+    unit = max(around, block) if capacity >= MIN_UNITS * around else block
+
+    def points_at(ratios: Sequence[float]) -> list[SamplePoint]:
+        regions = {round(capacity * ratio / unit) * unit for ratio in ratios}
+        return [
+            _few_of_block(probe, region, block, capacity)
+            for region in sorted(regions)
+            if unit <= region * 1.1 <= buffer.beyond_bytes
+        ]
+
+    def decide(points: Sequence[SamplePoint], row: NDArray[np.float64], noise: float) -> SteepRise:
+        ratios = np.array([point.region_bytes / capacity for point in points])
+        return steep_rise(ratios, row, noise)
+
+    points = points_at(STEEP_RATIOS)
+    samples = probe.gather(points, 2 * probe.repetitions)
+    if len(points) < MIN_STEEP_POINTS or not all(map(len, samples)):
+        return None
+    rise = decide(points, medians(samples), median_noise(samples))
+    ratios = [ratio * rise.factor for ratio in steep_ratios(rise.ways or MAX_WAYS)]
+    # All new, so that no sample is of the time of the first points.
+    points = [point for point in points_at(ratios) if point not in points]
+    answer = until_sure(
+        probe, points, lambda row, noise: decide(points, row, noise).ways, doublings=3
+    )
+    if answer is None or answer.value is None or answer.share < MIN_AGREEMENT:
+        return None
+    if not decide(points, medians(answer.samples), answer.noise).sure:
+        return None
+    findings.evidence[f"ways-{_slug(buffer.figure.name)}"] = make_evidence(
+        "ways",
+        f"Latency just beyond {buffer.figure.name}, {points[0].access_bytes} bytes a block",
+        ("region (bytes)", "latency (ns)"),
+        [point.region_bytes for point in points],
+        answer.samples,
+        knees=[capacity],
+    )
+    return answer.value
+
+
+MIN_STEEP_POINTS = 8
+MIN_UNITS = 64
+"""Rounds of the interleaved devices in a capacity from which regions are whole rounds."""
+
+CACHED_RATIO = 2.0
+"""Ratio of the lines read to those of the last-level cache from which it serves hardly any."""
+
+
+def _few_of_block(
+    probe: InferenceProbe, region_bytes: int, block_bytes: int, capacity_bytes: int
+) -> SamplePoint:
+    """Return the chase over a region's blocks that reads few lines of each, one after the other.
+
+    Each further line is a hit and hides the misses. Without a cache before the memory, one line is
+    enough; with one, as many as exceed it in a region of the buffer's capacity.
+    """
+    enough = CACHED_RATIO * probe.facts.llc_bytes / capacity_bytes * block_bytes
+    lines = min(max(-(-int(enough) // LINE_BYTES), 1), block_bytes // LINE_BYTES)
+    return SamplePoint(
+        "ways", "chase", probe.facts.page_sizes[0], region_bytes,
+        access_bytes=lines * LINE_BYTES, stride_bytes=block_bytes,
+    )  # fmt: skip
+
+
+def _ways_of_lines(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> int | None:
     """Return the fewest lines that fit at strides of odd multiples of a large power of two."""
     what = f"ways of {buffer.figure.name}"
     unit = LINE_BYTES
@@ -189,36 +285,65 @@ def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> 
         unit = max(unit, interleave.granularity_bytes * interleave.devices)
     largest = probe.facts.largest_bytes // (LINES[-1] * ODD[-1])
     stride = unit << max((largest // unit).bit_length() - 1, 0)
-    fits: list[int] = []
+    fits: dict[int, int] = {}
+    unclear = False
     for odd in ODD:
         points = _lines_points(probe, stride * odd)
         if not points or not _overflows(probe, points[-1], buffer):
             continue
-        answer = until_sure(
-            probe,
-            points,
-            lambda row, noise: (
-                lines_knee(
-                    np.array(LINES, dtype=float),
-                    row,
-                    noise,
-                    buffer.capacity.served_ns,
-                    buffer.step_ns,
-                ).lines
-            ),
-            doublings=3,
-        )
-        if answer is None or answer.value is None or answer.share < MIN_AGREEMENT:
-            findings.not_seen[what] = "distant lines overflow it, but at no clear number"
-            return None
-        fits.append(answer.value)
-    if not fits or min(fits) > MAX_WAYS:
+        lines = _fitting_lines(probe, points, buffer)
+        if lines is None:
+            # Sets whose number has another odd factor share these lines unevenly.
+            unclear = True
+        else:
+            fits[odd] = lines
+    if not fits or min(fits.values()) > MAX_WAYS:
         findings.not_seen[what] = (
-            f"{LINES[-1]} lines overflow one set at no stride: fully associative, or more "
+            "distant lines overflow it, but at no clear number"
+            if unclear
+            else f"{LINES[-1]} lines overflow one set at no stride: fully associative, or more "
             "ways, or a nearer buffer holds them"
         )
         return None
-    return min(fits)
+    odd = min(fits, key=lambda each: fits[each])
+    if not _is_one_set(probe, buffer, stride * odd, fits[odd]):
+        findings.not_seen[what] = f"{fits[odd]} distant lines fit, but may lie in several sets"
+        return None
+    return fits[odd]
+
+
+def _fitting_lines(
+    probe: InferenceProbe, points: Sequence[SamplePoint], buffer: InferredBuffer
+) -> int | None:
+    """Return how many lines of one stride the buffer holds; None: unclear."""
+    numbers = np.array(LINES, dtype=float)
+    served_ns, step_ns = buffer.capacity.served_ns, buffer.step_ns
+    answer = until_sure(
+        probe,
+        points,
+        lambda row, noise: lines_knee(numbers, row, noise, served_ns, step_ns).lines,
+        doublings=3,
+    )
+    return None if answer is None or answer.share < MIN_AGREEMENT else answer.value
+
+
+def _is_one_set(probe: InferenceProbe, buffer: InferredBuffer, stride: int, lines: int) -> bool:
+    """Return whether `lines` that fit at `stride` bytes lie in one set.
+
+    Lines in several sets, of an odd number, fall together at that multiple of the stride: there
+    they overflow the set.
+    """
+    page = probe.facts.page_sizes[0]
+    for odd in ODD[1:]:
+        if lines % odd:
+            continue
+        region = lines * stride * odd
+        if region > probe.facts.largest_bytes:
+            return False
+        point = SamplePoint("ways", "chase", page, region, stride_bytes=stride * odd)
+        if _overflows(probe, point, buffer):
+            return False
+    return True
 
 
 def _lines_points(probe: InferenceProbe, stride: int) -> list[SamplePoint]:
@@ -240,7 +365,7 @@ def _overflows(probe: InferenceProbe, most: SamplePoint, buffer: InferredBuffer)
 
 
 def _replacement(
-    probe: InferenceProbe, buffer: InferredBuffer, block: int, ways: int | None, findings: Findings
+    probe: InferenceProbe, buffer: InferredBuffer, block: int, findings: Findings
 ) -> Replacement | None:
     capacity, what = buffer.figure.capacity_bytes, f"replacement of {buffer.figure.name}"
     ratios = [ratio for ratio in RATIOS if ratio * capacity * 1.1 <= buffer.beyond_bytes]
@@ -248,7 +373,7 @@ def _replacement(
     points = [_block_by_block(probe, region, block) for region in regions]
     actual = np.array(regions) / capacity
     answer = until_sure(
-        probe, points, lambda row, noise: decide_replacement(actual, row, noise, ways), doublings=3
+        probe, points, lambda row, noise: decide_replacement(actual, row, noise), doublings=3
     )
     if answer is None:
         findings.not_seen[what] = "time ran out"

@@ -3,7 +3,9 @@
 - Block: a chase visits the lines of `access_bytes` in turn, such pieces in random order, in a
   region that the buffer does not hold. A piece within one block pays one miss, so ns per line
   falls as 64 / access_bytes until pieces are as large as the block.
-- Ways: a chase over a few lines whose distance is a multiple of the level's size meets one set.
+- Ways: under LRU, misses rise from none at the capacity to all at 1 + 1/ways of it, the more ways
+  the steeper. Else a chase over a few lines whose distance is a multiple of the level's size meets
+  one set.
 - Replacement: misses over region / capacity, a cliff for LRU, a soft rise for random.
 """
 
@@ -78,6 +80,103 @@ MAX_WAYS_CHI_SQUARE = 4.0
 """Chi-square per number of lines beyond which no knee explains the curve."""
 
 
+STEEP_RATIOS = (
+    0.83,
+    0.93,
+    1.01,
+    1.035,
+    1.065,
+    1.095,
+    1.13,
+    1.2,
+    1.28,
+    1.36,
+    1.46,
+    1.57,
+    1.83,
+    1.97,
+)
+"""Ratios of region to capacity at which it shows how steeply misses rise: none of `RATIOS`, whose
+samples are of another time, when the machine may have been slower."""
+
+MORE_WAYS = (18, 20, 24, 32, 64, 10**6)
+"""Ways beyond `MAX_WAYS` to tell from those up to it; the last: fully associative."""
+
+WAYS_TRIED = np.array([*range(1, MAX_WAYS + 1), *MORE_WAYS], dtype=float)
+
+STEEP_ERROR = 0.015
+"""Share of misses by which a buffer's misses differ from those of LRU sets filled evenly."""
+
+STEEP_OFFSETS = np.linspace(0.9, 1.1, 81)
+"""Factors on the capacity to try: it is known to the next tested size, 9 %."""
+
+MAX_STEEP_CHI_SQUARE = 3.0
+"""Chi-square per point beyond which the sets are not LRU, or not filled evenly."""
+
+
+BESIDE_RISE = (0.81, 0.85, 1.16, 1.25, 1.33, 1.41, 1.52, 1.63, 1.75, 1.88, 1.95)
+"""Ratios of region to capacity that show what is no rise of LRU sets, whatever their ways."""
+
+RISE = np.linspace(-0.35, 1.6, 21)
+"""Places in the rise, from none of the sets that miss (0) to all (1)."""
+
+
+def steep_ratios(ways: int) -> list[float]:
+    """Return ratios of region to capacity all along the rise of LRU sets of `ways`, and beside."""
+    return sorted([*BESIDE_RISE, *(float(ratio) for ratio in 1 + RISE / ways)])
+
+
+@dataclass(frozen=True)
+class SteepRise:
+    """LRU sets that explain how steeply misses rise beyond a capacity."""
+
+    ways: int | None
+    """The best number; None: more than `MAX_WAYS`, another replacement, or one line a set, which
+    looks alike."""
+    sure: bool
+    """Whether it explains the rise, and any other number does so far worse."""
+    factor: float
+    """Ratio of the capacity that fits to the one expected."""
+
+
+def steep_rise(
+    ratios: NDArray[np.float64], latency: NDArray[np.float64], noise: float
+) -> SteepRise:
+    """Return the LRU sets that latency over region / capacity shows."""
+    scaled = ratios / STEEP_OFFSETS[:, None]
+    lru = np.stack([lru_misses(scaled, float(ways)) for ways in WAYS_TRIED])
+    random = random_misses(scaled)[None]
+    # The rise is at most what lies between the smallest and the largest latency.
+    rise = float(latency.max() - latency.min())
+    sigma = np.hypot(STEEP_ERROR * rise, max(noise, MODEL_ERROR / 2) * latency)
+    by_curve = _step_errors(np.concatenate([lru, random]), latency, sigma)
+    errors = by_curve.min(axis=1)
+    best = int(np.argmin(errors))
+    others = np.delete(errors, best)
+    explains = errors[best] <= MAX_STEEP_CHI_SQUARE * len(ratios)
+    return SteepRise(
+        best + 1 if 0 < best < MAX_WAYS else None,
+        bool(explains and others.min() - errors[best] >= MIN_DIFFERENCE and 0 < best < MAX_WAYS),
+        float(STEEP_OFFSETS[int(np.argmin(by_curve[best]))]),
+    )
+
+
+def _step_errors(
+    misses: NDArray[np.float64], latency: NDArray[np.float64], sigma: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return chi-square of the best latency of hits and of misses for each curve of `misses`."""
+    weight = 1 / sigma**2
+    total = weight.sum()
+    mean_miss = misses @ weight / total
+    mean_ns = float(latency @ weight / total)
+    centred = misses - mean_miss[..., None]
+    covariance = centred @ (weight * (latency - mean_ns))
+    variance = np.maximum((centred**2) @ weight, 1e-12)
+    step_ns = np.maximum(covariance / variance, 0.0)
+    fitted = mean_ns + step_ns[..., None] * centred
+    return np.asarray(np.square((latency - fitted) / sigma).sum(axis=-1))
+
+
 Replacement = Literal["lru", "random", "other"]
 
 RATIOS = (0.8, 1.06, 1.12, 1.19, 1.3, 1.42, 1.7, 2.0, 2.5, 4.0, 6.0)
@@ -85,6 +184,9 @@ RATIOS = (0.8, 1.06, 1.12, 1.19, 1.3, 1.42, 1.7, 2.0, 2.5, 4.0, 6.0)
 
 REPLACEMENT_ERROR = 0.04
 """Share of misses by which a real buffer differs from either curve."""
+
+LRU_WAYS = (2, 3, 4, 6, 8, 16, 64, 1024)
+"""Ways to try for LRU; sets of one way miss as random replacement does."""
 
 CAPACITY_ERRORS = tuple(np.linspace(0.92, 1.08, 9))
 """Factors on the capacity to try, because it is known only to the next tested size."""
@@ -104,7 +206,6 @@ def decide_replacement(
     ratios: NDArray[np.float64],
     latency: NDArray[np.float64],
     noise: float,
-    ways: int | None,
 ) -> Replacement | None:
     """Return the replacement that explains latency over region / capacity; None: undecided.
 
@@ -118,11 +219,7 @@ def decide_replacement(
     inner = slice(1, len(ratios) - 1)
     # Under random replacement the last point still has a few hits; both candidates share that bias.
     candidates: dict[Replacement, list[NDArray[np.float64]]] = {
-        "lru": [
-            lru_misses(ratios * off, way)
-            for off in CAPACITY_ERRORS
-            for way in ([ways] if ways else [4, 8, 16, 64, 1024])
-        ],
+        "lru": [lru_misses(ratios * off, way) for off in CAPACITY_ERRORS for way in LRU_WAYS],
         "random": [random_misses(ratios * off) for off in CAPACITY_ERRORS],
     }
     errors: dict[Replacement, float] = {
