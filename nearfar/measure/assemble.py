@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nearfar.base.units import LINE_BYTES
+from nearfar.devices.stalls import stalled_latency
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import LatencyFigure, MeasuredContext, Source
 from nearfar.documents.header import Producer
 from nearfar.measure import environment, figures
 from nearfar.measure.figures import effective_llc_bytes
 from nearfar.measure.infer.findings import Findings
-from nearfar.measure.infer.refresh import stalled_latency
 from nearfar.measure.native import _measure
 from nearfar.measure.parts import PartResults, TimeBudget
 from nearfar.measure.rounds import Rounds

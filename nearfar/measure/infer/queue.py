@@ -26,10 +26,6 @@ from nearfar.samples.point import SamplePoint
 KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")
 """Kernels in order of preference: the later ones also pass the caches' queues."""
 
-MIN_DRAIN_SHARE = 0.5
-"""Share of a single write below which lines between fences may be in the processor's buffers: it
-has ten lines in flight, each of which then takes a tenth of a write."""
-
 LARGEST_LINES = 256
 """Largest burst: what the persist kernels write in one access."""
 

@@ -12,18 +12,17 @@ from math import erf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.devices.stalls import NOTABLE_SHARE, stall_share
 from nearfar.documents.device import StallFigure
 from nearfar.measure.infer.findings import MEASURED_HERE, Findings
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.refresh import (
     NORMAL_95,
-    NOTABLE_SHARE,
     Interval,
     RefreshStall,
     WriteRow,
     fit_refresh,
     share_by_writes,
-    stall_share,
 )
 from nearfar.measure.infer.resample import MAD_TO_SIGMA, MEDIAN_COST
 from nearfar.measure.infer.stall_events import (

@@ -15,7 +15,7 @@ import numpy as np
 from nearfar.measure.infer.capacity import Capacity, InferredBuffer, coarse_curve, refine
 from nearfar.measure.infer.findings import Findings, make_evidence
 from nearfar.measure.infer.probe import InferenceProbe
-from nearfar.measure.infer.queue import MIN_DRAIN_SHARE, write_kernel
+from nearfar.measure.infer.queue import write_kernel
 from nearfar.measure.infer.reads import MIN_CONFIDENCE, MIN_STEP_SHARE
 from nearfar.samples.point import SamplePoint
 
@@ -31,6 +31,10 @@ PASSES = 2
 
 MIN_WRITES = 20_000
 """Minimum number of lines that a sample writes."""
+
+MIN_DRAIN_SHARE = 0.5
+"""Share of a single write below which lines between fences may be in the processor's buffers: it
+has ten lines in flight, each of which then takes a tenth of a write."""
 
 EVIDENCE = "write-capacity"
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from nearfar.devices.stalls import stalled_latency, without_stalls
 from nearfar.measure.infer import stalls as stalls_module
 from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import InferenceProbe
-from nearfar.measure.infer.refresh import stalled_latency, without_stalls
 from nearfar.measure.infer.stalls import infer_stalls
 from nearfar.measure.model import ModelSubject
 from nearfar.samples.point import Sample

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
+from samples import measured_here
 
 from nearfar.base.errors import NearfarError
+from nearfar.devices.library import load_device
+from nearfar.documents.device import StallFigure
 from nearfar.measure.model import KERNELS, ModelSubject
 from nearfar.samples.point import SamplePoint
+from nearfar.sim.from_device import from_device
 from nearfar.sim.parameters import Refresh, WearStall, WriteQueue
 from nearfar.sim.synthetic import synthetic, without_buffers
 
@@ -91,6 +96,17 @@ def test_periodic_stalls_come_in_time() -> None:
     ends = np.cumsum(times.astype(float))
     gaps = np.diff(ends[np.flatnonzero(times > np.median(times) + 500)])
     assert np.median(gaps) == pytest.approx(100_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("length_ns", "kept"), [(20_000.0, False), (300.0, True)])
+def test_a_stall_that_measured_latencies_include_is_not_simulated_again(
+    length_ns: float, kept: bool
+) -> None:
+    stall = StallFigure(length_ns=length_ns, period_ns=30_000.0, how="measured", source="here")
+    published = msgspec.structs.replace(load_device("cxl-e3s-x8"), stalls=[stall])
+    measured = msgspec.structs.replace(published, measured=measured_here())
+    assert from_device(published).refresh == Refresh(30_000.0, length_ns)
+    assert (from_device(measured).refresh is not None) == kept
 
 
 def test_a_burst_is_accepted_until_the_queue_is_full() -> None:
