@@ -145,7 +145,9 @@ def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
         if result.error:
             lines += [f"It ended early: {result.error}.", ""]
         if not result.rows:
-            lines.append(f"No rows: `make benchmarks ONLY={result.module}` says what they need.")
+            if not result.error:
+                command = f"make benchmarks ONLY={result.module}{' BUSY=1' if result.busy else ''}"
+                lines.append(f"No rows: `{command}` says what they need.")
             continue
         lines += ["| what | value | peer | bar | holds |", "|---|---|---|---|---|"]
         for row in result.rows:

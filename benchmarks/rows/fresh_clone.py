@@ -22,6 +22,11 @@ LONG = True
 
 CHECKOUT = Path(__file__).parents[2]
 COMMAND = "make benchmarks ONLY=fresh_clone"
+LEFT_OUT = re.compile(
+    "(ONLY|AGAIN|LONG|PLAN|RESULTS|QUICK|BUSY|BASE|MAKE.*|MFLAGS|NEARFAR_.*|VIRTUAL_ENV|PYTHONPATH)"
+)
+"""Variables of `make benchmarks` and of this environment, which the clone's `make` must not see."""
+
 JOB = re.compile(r"the job took ([0-9]+) s")
 TESTS = re.compile(r"([0-9]+) passed.* in ([0-9.]+)s")
 """pytest's last line, which gives the time of the tests without set-up."""
@@ -50,11 +55,14 @@ def _row(name: str, seconds: float, bar_s: float, note: str = "") -> Row:
 
 def _make(target: str, clone: Path) -> tuple[float, str]:
     """Run one target with caches of its own; return its seconds and what it printed."""
+    kept = {name: text for name, text in os.environ.items() if not LEFT_OUT.fullmatch(name)}
+    folders = [each for each in kept["PATH"].split(":") if not Path(each).is_relative_to(CHECKOUT)]
+    own = {"PATH": ":".join(folders), "XDG_CACHE_HOME": str(clone.parent / "cache")}
     started = time.monotonic()
     done = subprocess.run(
         ["make", target],
         cwd=clone,
-        env=os.environ | {"XDG_CACHE_HOME": str(clone.parent / "cache")},
+        env=kept | own,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -166,7 +166,9 @@ def _measure(
         # Repetitions limit the surfaces here; the other parts keep their proportion of the time.
         spent = time.monotonic() - began
         budget = share_out(min(spent / SHARES["surfaces"], seconds), parts)
-    results = run_parts(subject, budget, watch, _progress_of_parts(progress, budget))
+    results = run_parts(
+        subject, budget, watch, _progress_of_parts(progress, budget), rounds.samples
+    )
     progress("computing intervals", 1.0)
     made = Assembly(
         options=options,

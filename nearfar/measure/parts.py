@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nearfar.documents.device import ProtocolResult
+from nearfar.measure.figures import Samples
 from nearfar.measure.infer import infer
 from nearfar.measure.infer.findings import Findings
-from nearfar.measure.instrument import Instrument, InstrumentWatch, examine
+from nearfar.measure.instrument import Instrument, InstrumentWatch, disturbed_share, examine
 from nearfar.measure.protocols import run_protocols
 from nearfar.measure.settings import Progress
 from nearfar.measure.subject import Subject
@@ -80,11 +81,15 @@ class PartResults:
 
 
 def run_parts(
-    subject: Subject, budget: TimeBudget, watch: InstrumentWatch | None, progress: Progress
+    subject: Subject,
+    budget: TimeBudget,
+    watch: InstrumentWatch | None,
+    progress: Progress,
+    surfaces: Samples,
 ) -> PartResults:
     """Run the parts that `budget` has time for, one after the other.
 
-    `watch` runs since the start if the subject has CPUs.
+    `watch` runs since the start if the subject has CPUs. `surfaces`: samples taken until now.
     """
     results = PartResults()
     if budget.has("inference"):
@@ -102,7 +107,9 @@ def run_parts(
             progress=progress,
         )
     elif watch is not None:
-        results.instrument = Instrument(tuple(watch.verdicts()), {})
+        inferred = {} if results.findings is None else results.findings.taken
+        share = disturbed_share([*surfaces.values(), *inferred.values()])
+        results.instrument = Instrument(tuple(watch.verdicts(share)), {})
     return results
 
 

@@ -43,6 +43,8 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
     context, quality = device.measured, quality_of(device)
     if context is None or not USED_KINDS & context.noise_floors.keys():
         return
+    if context.repetitions == 0:  # no surface: a prediction can use none of it
+        return
     if quality.error <= MAX_ERROR:
         return
     seconds = needed_s(quality, max(spent_s, context.seconds))

@@ -29,11 +29,14 @@ class ReportedCache:
     """None: the kernel reports no such cache."""
     is_last: bool = False
     """Whether it is the last level, of which one core may get a part."""
+    inner_bytes: int = 0
+    """All nearer caches that the kernel reports: an exclusive last level adds its size to theirs,
+    and a part of it can be seen only beyond them."""
 
     @property
     def is_part(self) -> bool:
         """Whether it can be the part of the last level that this core gets."""
-        return self.is_last and self._ends()[1] < (self.reported_bytes or 0)
+        return self.is_last and self.inner_bytes <= self._ends()[1] < (self.reported_bytes or 0)
 
     @property
     def is_wrong(self) -> bool:
@@ -41,7 +44,8 @@ class ReportedCache:
         if self.reported_bytes is None:
             return True
         low, high = self._ends()
-        gap = max(low - self.reported_bytes, self.reported_bytes - high, 0)
+        most = self.reported_bytes + (self.inner_bytes if self.is_last else 0)
+        gap = max(low - most, self.reported_bytes - high, 0)
         return gap > MAX_GAP * self.reported_bytes and not self.is_part
 
     def __str__(self) -> str:
@@ -92,7 +96,7 @@ def reported_caches(
     paired = {cache.name: size for cache, size in zip(*min(ways, key=ratios), strict=True)}
     reported = {cache.name: (cache, paired.get(cache.name)) for cache in caches}
     return {
-        name: ReportedCache(cache, size, is_last=size == sizes[-1])
+        name: ReportedCache(cache, size, is_last=size == sizes[-1], inner_bytes=sum(sizes[:-1]))
         for name, (cache, size) in reported.items()
     }
 
@@ -103,6 +107,7 @@ def caches_verdict(caches: Mapping[str, ReportedCache]) -> str:
     if not wrong:
         return ""
     return (
-        f"do not use the inferred size of {', '.join(wrong)}: the kernel reports another; measure "
-        "again at a quieter time"
+        f"do not use the inferred size of {', '.join(wrong)}: the kernel reports one that is more "
+        f"than {MAX_GAP:.0%} off, or no such cache; measure again at a quieter time (a hypervisor "
+        "may describe other caches than the processor has)"
     )

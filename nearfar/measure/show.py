@@ -133,7 +133,8 @@ def summary(device: DeviceProfile) -> str:
                 f"{context.noise_floor:.1%}{_drift_and_contention(context)}"
             )
         else:
-            machine = _drift_and_contention(context)
+            floor = f"; A/A noise floor {context.noise_floor:.1%}" if context.noise_floors else ""
+            machine = f"{floor}{_drift_and_contention(context)}"
             lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all{machine}")
         if unmeasured := noise_unmeasured(device):
             lines.append(f"  {unmeasured}")

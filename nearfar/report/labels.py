@@ -5,6 +5,7 @@ Every label comes with the full name (`name`).
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -30,21 +31,32 @@ def label(name: str) -> str:
     return _CALLED_BY.join(part for part in shorter if part) or name
 
 
-def short_labels(names: Sequence[str]) -> list[str]:
-    """Return a label for each name with only the outermost caller, if there are any: ``f ← g``.
+def short_labels(labels: Sequence[str]) -> list[str]:
+    """Return each label with only the outermost caller, if there are any: ``f ← g``.
 
-    Labels that would be the same get more callers, those next to the site first:
-    ``f ← a ← g`` and ``f ← b ← g``.
+    Those that would be the same get more callers, those next to the site first: ``f ← a ← g`` and
+    ``f ← b ← g``; then the whole label; then a number.
     """
-    parts = [label(name).split(_CALLED_BY) for name in names]
+    parts = [text.split(_CALLED_BY) for text in labels]
     shown = [_ends(each, 0) for each in parts]
-    for between in range(1, max(map(len, parts), default=0) - 1):
-        counts = Counter(shown)
-        shown = [
-            _ends(each, between) if counts[text] > 1 else text
-            for each, text in zip(parts, shown, strict=True)
-        ]
+    alike = _alike(shown)
+    for between in range(1, max((len(parts[i]) for i in alike), default=0) - 1):
+        for i in alike:
+            shown[i] = _ends(parts[i], between)
+        alike = _alike(shown)
+    for i in alike:
+        shown[i] = labels[i]
+    seen: Counter[str] = Counter()
+    for i in _alike(shown):
+        seen[labels[i]] += 1
+        shown[i] = f"{labels[i]} ({seen[labels[i]]})"
     return shown
+
+
+def _alike(shown: Sequence[str]) -> list[int]:
+    """Return the positions of texts that are there several times."""
+    counts = Counter(shown)
+    return [i for i, text in enumerate(shown) if counts[text] > 1]
 
 
 def _ends(parts: Sequence[str], between: int) -> str:
@@ -60,6 +72,7 @@ def _without_place(part: str) -> str:
     return (match["function"] if match else "") or part
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def _shorten(part: str) -> str:
     if not any(mark in part for mark in "<("):
         return part

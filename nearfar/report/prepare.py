@@ -62,8 +62,9 @@ def prepare(
     """
     check_phase(profile, first_phase)
     position = {owner.id: number for number, owner in enumerate(profile.objects)}
-    shorts = short_labels([owner.name for owner in profile.objects])
-    objects = [_object(*each) for each in zip(profile.objects, shorts, strict=True)]
+    labels = [label(owner.name) for owner in profile.objects]
+    named = zip(profile.objects, labels, short_labels(labels), strict=True)
+    objects = [_object(*each) for each in named]
     memories = _memories(near, fars, prediction, beside or [])
     effects = [
         _effect(device, phase, len(objects), position)
@@ -219,11 +220,11 @@ def _slowest(effects: list[Effect], phase: str) -> str:
     return max(chosen, key=lambda e: e.slowdown.value).memory if chosen else ""
 
 
-def _object(owner: MemoryObject, short: str) -> ObjectFacts:
+def _object(owner: MemoryObject, whole: str, short: str) -> ObjectFacts:
     return ObjectFacts(
         id=owner.id,
         name=owner.name,
-        label=label(owner.name),
+        label=whole,
         short=short,
         kind=owner.kind,
         frames=owner.frames,

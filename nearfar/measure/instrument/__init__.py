@@ -13,8 +13,8 @@ out where the subject has no CPUs, as a simulated device.
 
 from __future__ import annotations
 
-from nearfar.measure.instrument.examine import Instrument, examine
+from nearfar.measure.instrument.examine import Instrument, disturbed_share, examine
 from nearfar.measure.instrument.verdict import InstrumentVerdict
 from nearfar.measure.instrument.watch import InstrumentWatch
 
-__all__ = ["Instrument", "InstrumentVerdict", "InstrumentWatch", "examine"]
+__all__ = ["Instrument", "InstrumentVerdict", "InstrumentWatch", "disturbed_share", "examine"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from nearfar.documents.device import LatencyFigure
@@ -80,7 +80,7 @@ def examine(
     return Instrument(tuple(verdicts), samples)
 
 
-def disturbed_share(samples: Iterable[list[Sample]]) -> float:
+def disturbed_share(samples: Iterable[Sequence[Sample]]) -> float:
     """Return the share of samples that were interrupted."""
     every = [sample for values in samples for sample in values]
     return sum(sample.disturbed for sample in every) / len(every) if every else 0.0

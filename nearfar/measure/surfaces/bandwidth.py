@@ -171,8 +171,12 @@ def _penalty(aliased: SamplePoint, samples: Samples) -> str:
     share, low, high = (
         round(end / median(gb_per_s), 2) + 0.0 for end in (lost.value, lost.low, lost.high)
     )
-    slower = f"{share:.0%} slower" if low > 0.0 else "not seen to be slower"
-    return f"{apart}: {slower} than copy with staggered starts ({low:.0%} to {high:.0%})"
+    if high < 0.0:
+        share, low, high, than = -share, -high, -low, "faster"
+    else:
+        than = "slower" if low > 0.0 else "not seen to be slower"
+    by = "" if low <= 0.0 else f"{share:.0%} "
+    return f"{apart}: {by}{than} than copy with staggered starts ({low:.0%} to {high:.0%})"
 
 
 def _best(figures: list[BandwidthFigure]) -> BandwidthFigure:

@@ -51,7 +51,7 @@ def aliased_line(made: list[BandwidthFigure]) -> str:
     [
         (0.22, r"22% slower than copy .*\(2[01]% to 2[34]%\)"),
         (0.0, r"not seen to be slower than .*\(-[12]% to [12]%\)"),
-        (-0.1, r"not seen to be slower than .*\(-1\d% to -\d+%\)"),
+        (-0.1, r"1\d% faster than .*\(\d+% to 1\d%\)"),
     ],
 )
 def test_the_summary_says_how_much_slower_aliased_copies_are(penalty: float, says: str) -> None:

@@ -90,6 +90,8 @@ def test_a_summary_judges_noise() -> None:
 def test_without_surfaces_the_summary_says_that_noise_was_not_measured() -> None:
     text = show.summary(inferred(repetitions=0, noise_floors={}, contention=0.24))
     assert "no rounds of surfaces; 1 s in all, contention 24%" in text
+    of_inference = inferred(repetitions=0, noise_floor=0.2, noise_floors={"latency": 0.2})
+    assert "1 s in all; A/A noise floor 20.0%" in show.summary(of_inference)
     assert "noise was not measured, because no surface was: measure one too" in text
     assert "was not measured" not in show.summary(inferred(repetitions=3))
 
@@ -121,8 +123,8 @@ def test_sizes_that_leave_out_the_reported_ones_are_not_to_be_used() -> None:
         )
     )
     assert (
-        "do not use the inferred size of L1, L2, L3: the kernel reports another; measure again at "
-        "a quieter time"
+        "do not use the inferred size of L1, L2, L3: the kernel reports one that is more than 20% "
+        "off, or no such cache; measure again at a quieter time"
     ) in text
     assert re.search(
         r"L1, by reads +23.4 KiB \(22.6 KiB to 24.7 KiB\); the kernel .* 32.0 KiB\n", text
@@ -131,6 +133,24 @@ def test_sizes_that_leave_out_the_reported_ones_are_not_to_be_used() -> None:
     assert re.search(r"L4, by reads .* reports 32.0 MiB, of which a core may get a part", text)
     assert "64.0 MiB (60.0 MiB to 70.0 MiB) (confidence 70%)" in text
     assert "100%" not in text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "says"),
+    [
+        (4.8 * MIB, 5.2 * MIB, "reports 4.00 MiB; confidence"),  # an exclusive cache, beside L2
+        (6.5 * MIB, 7 * MIB, "reports 4.00 MiB\n"),
+        (2 * MIB, 3 * MIB, "of which a core may get a part"),
+        (90 * KIB, 110 * KIB, "reports 4.00 MiB\n"),  # less than L2 is no part of it
+    ],
+)
+def test_the_last_level_is_judged_beside_the_nearer_ones(
+    low: float, high: float, says: str
+) -> None:
+    seen = [cache("L2", MIB, 0.95 * MIB, 1.05 * MIB), cache("L3", (low + high) / 2, low, high)]
+    text = show.summary(inferred(*seen, reported="1.00 MiB, 4.00 MiB"))
+    assert says in text
+    assert ("do not use" in text) == says.endswith("\n")
 
 
 def test_caches_that_were_not_seen_are_listed() -> None:

@@ -17,7 +17,7 @@ from nearfar.documents import DeviceProfile, load
 from nearfar.measure.measure import _sample_surfaces
 from nearfar.measure.model import ModelSubject
 from nearfar.measure.parts import TimeBudget
-from nearfar.measure.quiet import disputed, is_noisy, needed_s, refuse_noise
+from nearfar.measure.quiet import disputed, is_noisy, needed_s, noise_verdict, refuse_noise
 from nearfar.measure.rounds import MIN_ROUNDS
 from nearfar.measure.settings import no_progress
 from nearfar.options.measure import MeasureOptions
@@ -39,6 +39,14 @@ def test_a_quiet_measurement_and_a_device_without_noise_figures_are_accepted():
     refuse_noise(measured(0.3), 0.0, resumable=True)
     refuse_noise(measured(5.0, kind="persist"), 0.0, resumable=True)
     refuse_noise(device("published"), 0.0, resumable=True)
+
+
+def test_a_measurement_without_surfaces_is_not_refused() -> None:
+    made = measured(0.75, kind="latency")
+    assert made.measured is not None
+    inferred = replace(made, measured=replace(made.measured, repetitions=0))
+    refuse_noise(inferred, 0.0, resumable=True)
+    assert "do not use this profile" in noise_verdict(inferred)
 
 
 def test_the_refusal_explains_how_to_continue():

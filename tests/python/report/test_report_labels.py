@@ -45,7 +45,7 @@ def test_label(name: str, expected: str) -> None:
 
 def test_short_labels_keep_the_ends() -> None:
     names = ["dictAdd dict.c:3 < dbAdd db.c:190 < setKey db.c:270", "dictAdd dict.c:3"]
-    assert short_labels(names) == ["dictAdd ← setKey", "dictAdd dict.c:3"]
+    assert shortened(names) == ["dictAdd ← setKey", "dictAdd dict.c:3"]
 
 
 def test_short_labels_differ_where_names_do() -> None:
@@ -56,14 +56,28 @@ def test_short_labels_differ_where_names_do() -> None:
         "alloc < helem",
         "realloc < hv_common < helem",
     ]
-    assert short_labels(names) == [
+    assert shortened(names) == [
         "alloc ← more_sv ← helem",
         "alloc ← more_bodies ← hv_common ← helem",
         "alloc ← more_bodies ← hv_split ← helem",
         "alloc ← helem",
         "realloc ← helem",
     ]
-    assert short_labels([]) == []
+    assert shortened([]) == []
+
+
+def test_short_labels_differ_by_places_and_by_numbers_at_last() -> None:
+    names = ["alloc a.c:3 < g", "alloc a.c:9 < g", "f < g<int>", "f < g<long>"]
+    assert shortened(names) == [
+        "alloc a.c:3 ← g",
+        "alloc a.c:9 ← g",
+        "f ← g<…> (1)",
+        "f ← g<…> (2)",
+    ]
+
+
+def shortened(names: list[str]) -> list[str]:
+    return short_labels([label(name) for name in names])
 
 
 @given(st.text(alphabet="ab<>():: \x00&*,.1", max_size=40))
