@@ -144,9 +144,7 @@ def _measure(
     seconds = options.seconds or (QUICK_S if options.quick else FULL_S)
     opening_s = time.monotonic() - start
     budget = share_out(max(seconds - opening_s - TAIL_S, MIN_BUDGET_S), parts)
-    watch = None
-    if opened.cpus:
-        watch = InstrumentWatch(opened.cpus)
+    watch = InstrumentWatch(opened.cpus) if opened.cpus else None
     began = time.monotonic()
 
     def take(point: SamplePoint) -> Sample:
