@@ -53,6 +53,9 @@ DRIVEN_LINES, MIN_DRIVEN = 20_000, 100
 PLAN_SAMPLES = 800
 """Samples of one plan: some ten seconds, half of them with rests."""
 
+LEAST_NS = 0.1
+"""Least time of a burst: no timer reads less."""
+
 MIN_AGREEMENT = 0.8
 EVIDENCE = "write-queue"
 
@@ -242,7 +245,7 @@ def find_queue(
     saved = driven_ns - rested_ns
     over = best.fitted > MIN_DRAIN_RATIO * best.issued
     no_queue = min(
-        float(np.square((rested_ns - other) / (relative * np.hypot(rested_ns, scale))).sum())
+        float(np.square((rested_ns - other) / _sigma(relative, rested_ns, scale)).sum())
         for other, scale in ((even[0], 0.0), (driven_ns, driven_ns))
     )
     if no_queue - best.chi_square < MIN_GAIN * np.log(len(lines)) or over.sum() < MIN_BEYOND:
@@ -291,19 +294,27 @@ def _best_shift(
     if len(lines) - first < MIN_BEYOND:
         return None
     sizes, times = lines[first:], driven_ns[first:]
-    drain_ns, first_ns = np.polyfit(sizes, times, 1, w=1 / times)
+    drain_ns, first_ns = np.polyfit(sizes, times, 1, w=1 / np.maximum(times, LEAST_NS))
     waiting = lines - held[:, None]
     drained = np.where(
         waiting < sizes[0], drain_ns * waiting + first_ns, np.interp(waiting, sizes, times)
     )
     drained = np.where(waiting > 0, drained, 0.0)
     fitted = np.maximum(issued, np.where(waiting > 0, issued[:, :1] + drained, 0.0))
-    sigma = relative * np.hypot(rested_ns, np.where(fitted > issued, drained, 0.0))
+    sigma = _sigma(relative, rested_ns, np.where(fitted > issued, drained, 0.0))
     chi_squares = np.square((rested_ns - fitted) / sigma).sum(axis=1)
     best = int(np.argmin(chi_squares))
     return _Shift(
         int(held[best]), float(chi_squares[best]), fitted[best], issued[best], float(drain_ns)
     )
+
+
+def _sigma(
+    relative: float, burst_ns: NDArray[np.float64], other_ns: NDArray[np.float64] | float
+) -> NDArray[np.float64]:
+    """Return the error in ns of the difference of times with equal relative errors."""
+    error: NDArray[np.float64] = relative * np.maximum(np.hypot(burst_ns, other_ns), LEAST_NS)
+    return error
 
 
 def _straight(
@@ -313,7 +324,8 @@ def _straight(
 
     Return the lines at all sizes.
     """
-    weight = 1 / burst_ns**2
+    # A coarse timer may read nothing.
+    weight = 1 / np.maximum(burst_ns, LEAST_NS) ** 2
     ends = counts - 1
     sums, by_lines, by_squares, by_ns, by_both = (
         np.cumsum(weight * value)[ends]

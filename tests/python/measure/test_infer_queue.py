@@ -133,3 +133,13 @@ def test_no_queue_is_invented(buffers, devices):
     seen, not_seen = inferred(device(buffers, 0, devices))
     assert not seen
     assert "write queue" in not_seen
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rested", [0.0, 50.0])
+@pytest.mark.parametrize("driven", [0.0, 50.0])
+def test_bursts_in_which_a_coarse_timer_reads_nothing_show_no_queue(rested, driven):
+    first_zero = np.where(LINES > 1, LINES, 0.0)
+    knee = find_queue(LINES, rested * first_zero, driven * first_zero, 0.01)
+    assert knee.lines is None
+    assert knee.why_not
