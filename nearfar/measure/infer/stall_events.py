@@ -1,7 +1,8 @@
 """Stalled accesses in a long row of timed accesses, and the block whose wear is counted together.
 
 Accesses longer than the noise of the row are grouped by length: stalls of one cause are alike and
-strays have any length. A group that recurs at a fixed distance is a kind of stall.
+strays have any length. A group that recurs at a fixed distance is a kind of stall, and other rows
+may contain it too.
 """
 
 from __future__ import annotations
@@ -112,6 +113,21 @@ MAX_KINDS = 3
 MAX_COMMON_SHARE = 0.3
 """Share of common accesses above which two kinds are one."""
 
+MAX_UNSEEN_NS = 120.0
+"""Most ns between two writes that neither their times nor the rest include: timer and loop."""
+
+MIN_WAIT_SHARE = 0.7
+"""Share of the shortest possible wait from which waits count, for errors of their times."""
+
+MAX_WAIT_RATIO, MAX_WAIT_SHARE = 1.5, 1.2
+"""Ratios to a kind's longest wait, and to its longest possible one, up to which waits count."""
+
+MIN_USUAL_SHARE = 0.1
+"""Share of a row's writes that must not be stalled for them to give its usual time."""
+
+MAX_SPREAD = 0.1
+"""Largest relative deviation of single usual writes: beyond it, it is not that of a stall too."""
+
 
 @dataclass(frozen=True)
 class Stalls:
@@ -132,11 +148,54 @@ class Stalls:
         return max(period.share for period in (self.by_writes, self.by_time) if period is not None)
 
 
+@dataclass(frozen=True)
+class WriteRow:
+    """A row of writes to one place, with a rest between each two."""
+
+    times_ns: NDArray[np.float64]
+    rest_ns: float
+
+
+@dataclass(frozen=True)
+class RowWaits:
+    """Writes of a row that may be stalls of one kind; times in ns."""
+
+    indices: NDArray[np.intp]
+    waits_ns: NDArray[np.float64]
+    usual_ns: float
+    spread: float
+    """Relative deviation of a single usual write."""
+    range_ns: tuple[float, float]
+    """Shortest and longest wait that counts."""
+
+
+def waits_of(row: WriteRow, kind: Stalls, plain_usual_ns: float) -> RowWaits:
+    """Return the writes that waited about as long as a kind's, or shorter by a write and a rest.
+
+    `plain_usual_ns` is the usual time where all writes of this row are stalled.
+    """
+    quick = row.times_ns[row.times_ns <= LONG_WRITES * plain_usual_ns]
+    usual, noise, spread = plain_usual_ns, 0.0, 0.0
+    if len(quick) > MIN_USUAL_SHARE * len(row.times_ns):
+        low, usual, high = (float(value) for value in np.percentile(quick, (16, 50, 84)))
+        noise = beyond_noise(quick)
+        spread = min((high - low) / 2 / max(usual, np.finfo(float).tiny), MAX_SPREAD)
+    shortest, longest = float(np.min(kind.lengths_ns)), float(np.max(kind.lengths_ns))
+    least = max(noise, MIN_WAIT_SHARE * (shortest - usual - row.rest_ns))
+    possible = shortest + plain_usual_ns + MAX_UNSEEN_NS
+    most = max(MAX_WAIT_RATIO * longest, MAX_WAIT_SHARE * possible, least)
+    waits = row.times_ns - usual
+    indices = np.nonzero((waits > least) & (waits <= most))[0]
+    return RowWaits(indices, waits[indices], usual, spread, (least, most))
+
+
 def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
     """Return every kind of stall that recurs among accesses in order, most regular first.
 
     `rest_ns` passes between two accesses.
     """
+    if not is_usable(each_ns):
+        return []
     usual = usual_ns(each_ns)
     lengths = each_ns - usual
     events = np.nonzero(lengths > beyond_noise(each_ns))[0]
@@ -147,7 +206,9 @@ def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
     low = float(lengths[events].min())
     previous = events[:0]
     while low <= lengths[events].max():
-        alike = events[(lengths[events] >= low) & (lengths[events] < low * MAX_LENGTH_RATIO)]
+        # Writes that wait for one kind of stall begin up to a write later than it.
+        high = max(low * MAX_LENGTH_RATIO, low + usual)
+        alike = events[(lengths[events] >= low) & (lengths[events] < high)]
         most = MAX_LONG_SHARE if low > LONG_WRITES * usual else MAX_STALLED_SHARE
         if MIN_EVENTS < len(alike) <= most * len(each_ns) and not np.array_equal(alike, previous):
             kind = _recurring(alike[:MAX_EVENTS], lengths, ends_ns)
@@ -161,6 +222,11 @@ def find_kinds(each_ns: NDArray[np.float64], rest_ns: float) -> list[Stalls]:
 def usual_ns(each_ns: NDArray[np.float64]) -> float:
     """Return the usual time of an access, ns: the median of those that are not far longer."""
     return float(np.median(_quick(each_ns)))
+
+
+def is_usable(each_ns: NDArray[np.floating]) -> bool:
+    """Return whether these ns are times of enough accesses to contain stalls."""
+    return len(each_ns) >= MIN_EVENTS and bool(np.isfinite(each_ns).all() and each_ns.min() >= 0)
 
 
 def beyond_noise(each_ns: NDArray[np.float64]) -> float:

@@ -20,14 +20,16 @@ from nearfar.measure.infer.refresh import (
     NORMAL_95,
     Interval,
     RefreshStall,
-    WriteRow,
+    RowError,
     fit_refresh,
     share_by_writes,
 )
 from nearfar.measure.infer.resample import MAD_TO_SIGMA, MEDIAN_COST
 from nearfar.measure.infer.stall_events import (
     Stalls,
+    WriteRow,
     find_kinds,
+    is_usable,
     usual_ns,
     wear_granularity,
 )
@@ -64,21 +66,27 @@ LEAST_WRITES = 10_000
 PERIOD_TOLERANCE = 0.05
 """Relative difference that the periods of two rows may have."""
 
+LENGTH_TOLERANCE = 0.1
+"""Relative error of a length within which it is still right: real stalls differ by as much."""
+
 MIN_WEAR_WRITES = 80
 """Least writes a period of wear: shorter patterns come from lines and blocks of the place."""
 
 WEAR_ROWS_SHARE = 0.75
 """Share of the rested rows that must repeat the period in writes."""
 
-ROW_SCALE = 0.02
+ROW_ERROR = RowError(0.02, 1.0)
 """Relative standard error of a row's times, where too few samples tell: 1-3 % on idle guests."""
 
-MIN_ROW_SCALE = 0.005
+MIN_ROW_SCALE = 0.002
 """The least of these errors: rows that agree by chance are not exact."""
 
 MIN_SAMPLES_OF_POINT = 4
 MIN_REPEATED = 20
 """Samples of a point, and of all such points, from which this error is computed."""
+
+REPEATED_WEIGHT = 10.0
+"""Rows that they are worth: they took other times, and other kernels."""
 
 CONTROL_BYTES = 4096
 """Size of the control region, in the first cache of any processor."""
@@ -113,7 +121,9 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
         return
     each, kinds = _write_until_enough(probe)
     if each is None:
-        findings.not_seen["stalls"] = "time ran out"
+        findings.not_seen["stalls"] = (
+            "time ran out" if probe.seconds_left() <= 0 else "single writes have no usable times"
+        )
         return
     findings.evidence[EVIDENCE] = stall_evidence(each, kinds)
     if not kinds:
@@ -140,7 +150,7 @@ def _write_until_enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | No
         if probe.seconds_left() <= 0:
             break
         sample = probe.calm(overwrite(probe, PLACE_BYTES, writes))
-        if sample.each_ns is None:
+        if sample.each_ns is None or not is_usable(sample.each_ns):
             break
         each = sample.each_ns.astype(float)
         kinds = find_kinds(each, 0.0)
@@ -189,7 +199,7 @@ def _write_rows(probe: InferenceProbe, wanted: Sequence[tuple[float, int]]) -> l
         if probe.seconds_left() <= 0:
             break
         sample = probe.calm(overwrite(probe, PLACE_BYTES, writes, rest_ns))
-        if sample.each_ns is not None:
+        if sample.each_ns is not None and is_usable(sample.each_ns):
             rows.append(WriteRow(sample.each_ns.astype(float), rest_ns))
     return rows
 
@@ -204,23 +214,29 @@ def _add_stalls(
 
     The period must be the same in the rows with and without rests.
     """
-    scale = row_scale(probe)
+    error = row_error(probe)
     by_writes = []
     for kind in kinds:
         again = _repeated_by_writes(rows[1:], kind)
         if len(rows) > 1 and len(again) >= WEAR_ROWS_SHARE * (len(rows) - 1):
             by_writes.append([kind, *again])
             continue
-        refresh = fit_refresh(rows, kind, scale)
+        refresh = fit_refresh(rows, kind, error)
         if refresh is not None and not _may_be_wear(rows, kind):
             longer = _write_rows(probe, _longer_rests(rows[0], refresh))
-            _add_refresh(fit_refresh([*rows, *longer], kind, scale) or refresh, findings)
+            _add_refresh(fit_refresh([*rows, *longer], kind, error) or refresh, findings)
         else:
-            findings.not_seen["stalls"] = (
-                "long writes recur, but rests change their period in writes and in time"
-            )
+            findings.not_seen["stalls"] = _why_undecided(probe, rows)
     for wear in by_writes:
-        _add_wear(probe, wear, scale, findings)
+        _add_wear(probe, wear, error.scale, findings)
+
+
+def _why_undecided(probe: InferenceProbe, rows: Sequence[WriteRow]) -> str:
+    if len(rows) > len(REST_WRITES):
+        return "long writes recur, but rests change their period in writes and in time"
+    if probe.seconds_left() <= 0:
+        return "time ran out"
+    return "long writes recur, but too few rows with rests have usable times"
 
 
 def _may_be_wear(rows: Sequence[WriteRow], kind: Stalls) -> bool:
@@ -231,7 +247,7 @@ def _may_be_wear(rows: Sequence[WriteRow], kind: Stalls) -> bool:
     )
 
 
-def row_scale(probe: InferenceProbe) -> float:
+def row_error(probe: InferenceProbe) -> RowError:
     """Return the relative standard error of one row's times: repeated samples of any point show it.
 
     It includes drift, from which a row alone cannot tell.
@@ -243,8 +259,9 @@ def row_scale(probe: InferenceProbe) -> float:
     ]
     together = np.concatenate(deviations) if deviations else np.empty(0)
     if len(together) < MIN_REPEATED:
-        return ROW_SCALE
-    return max(float(np.median(np.abs(together))) * MAD_TO_SIGMA, MIN_ROW_SCALE)
+        return ROW_ERROR
+    scale = float(np.median(np.abs(together))) * MAD_TO_SIGMA
+    return RowError(max(scale, MIN_ROW_SCALE), REPEATED_WEIGHT)
 
 
 def _repeated_by_writes(rows: Sequence[WriteRow], kind: Stalls) -> list[Stalls]:
@@ -321,6 +338,12 @@ def _wear_length(rows: Sequence[NDArray[np.float64]], scale: float) -> Interval:
 
 def _add_refresh(refresh: RefreshStall, findings: Findings) -> None:
     period, length = refresh.period, refresh.length
+    if any(
+        stall.period_ns is not None and abs(stall.period_ns / period.value - 1) <= PERIOD_TOLERANCE
+        for stall in findings.stalls
+    ):
+        # Waits for one stall differ in length, and may look like stalls of two kinds.
+        return
     findings.stalls.append(
         StallFigure(
             length_ns=length.value,
@@ -329,11 +352,16 @@ def _add_refresh(refresh: RefreshStall, findings: Findings) -> None:
             period_ns=period.value,
             low=period.low,
             high=period.high,
-            confidence=float(erf(PERIOD_TOLERANCE * period.value / period.error / sqrt(2))),
+            confidence=_within(period, PERIOD_TOLERANCE) * _within(length, LENGTH_TOLERANCE),
             evidence=EVIDENCE,
             **MEASURED_HERE,
         )
     )
+
+
+def _within(interval: Interval, tolerance: float) -> float:
+    """Return the probability that a value is wrong by less than a relative `tolerance`."""
+    return float(erf(tolerance * interval.value / max(interval.error, 1e-9) / sqrt(2)))
 
 
 def _quantile_with_interval(

@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_examples import examples
 
+from nearfar.measure.infer import stalls as stalls_module
+from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.periods import find_comb, find_period
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.stall_events import find_kinds, recurring_at
+from nearfar.measure.model import ModelSubject
+from nearfar.samples.point import Sample
 
 
 @examples(80)
@@ -97,3 +102,44 @@ def test_refresh_recurs_by_time_and_in_addition_to_wear():
     refresh = min(kinds, key=lambda kind: float(np.median(kind.lengths_ns)))
     assert refresh.by_time is not None
     assert refresh.by_time.value == pytest.approx(period, rel=0.03)
+
+
+class Stalled:
+    """Subject whose first rows are stalled every 20 us, and whose rested rows are `rested`."""
+
+    def __init__(self, rested):
+        self.rested = rested
+        self.now = 0.0
+        self.written = 0
+
+    def facts(self):
+        return ModelSubject("cxl-e3s-x8").facts()
+
+    def sample(self, point):
+        if point.rest_ns > 0:
+            return Sample(100.0, each_ns=self.rested)
+        each = quiet(point.accesses)
+        if point.kernel == "overwrite":
+            each[199::200] += 4000
+            self.written += 1
+        return Sample(100.0, each_ns=each.astype(np.float32))
+
+    def clock(self):
+        """Return seconds: time runs out with the second row."""
+        return 0.0 if self.written < 2 else 100.0
+
+
+@pytest.mark.parametrize("times", [[], [np.nan] * 100, [np.inf] * 100, [1.0, np.nan]])
+def test_rows_without_usable_times_show_nothing(times):
+    each = np.array(times, dtype=np.float32)
+    assert find_kinds(each.astype(float), 0.0) == []
+    findings = Findings()
+    stalls_module.infer_stalls(InferenceProbe(Stalled(each), 60.0, 6), findings)
+    assert findings.stalls == []
+    assert "too few rows with rests" in findings.not_seen["stalls"]
+
+
+def test_time_that_runs_out_before_the_rests_is_said():
+    findings, subject = Findings(), Stalled(None)
+    stalls_module.infer_stalls(InferenceProbe(subject, 60.0, 6, subject.clock), findings)
+    assert findings.not_seen["stalls"] == "time ran out"

@@ -11,14 +11,18 @@ from nearfar.devices.stalls import stalled_latency, without_stalls
 from nearfar.measure.infer import stalls as stalls_module
 from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import InferenceProbe
+from nearfar.measure.infer.refresh import Interval, RefreshStall
 from nearfar.measure.infer.stalls import infer_stalls
 from nearfar.measure.model import ModelSubject
 from nearfar.samples.point import Sample
 from nearfar.sim.model_of import model_of
 from nearfar.sim.parameters import Refresh
 
-SHORT_ROWS = (15_000, 60_000, 240_000, 960_000)
+SHORT_ROWS = (15_000, 60_000, 240_000)
 """Lengths of rows for quick tests."""
+
+ROW_ERRORS = (0.0, 0.01, 0.015, 0.03)
+"""Relative errors of the times of whole rows."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +39,12 @@ class WriteTruth:
 
 @dataclass
 class Writes:
-    """Subject whose writes jitter, as real ones do; each row's clock may be wrong by 2 %."""
+    """Subject whose writes jitter, as real ones do, and whose rows have errors of their own."""
 
     truth: WriteTruth
     seed: int
+    row_error: float = 0.015
+    """Relative standard error of the times of one row."""
     written: int = 0
     now: float = 0.0
     rng: np.random.Generator = field(init=False)
@@ -66,9 +72,8 @@ class Writes:
         if truth.refresh[0]:
             self._refresh(times, gaps)
         self.now += float((times + gaps).sum())
-        return Sample(
-            float(times.mean()), each_ns=(times * rng.normal(1, 0.015)).astype(np.float32)
-        )
+        times *= rng.normal(1, self.row_error)
+        return Sample(float(times.mean()), each_ns=times.astype(np.float32))
 
     def _refresh(self, times, gaps):
         """Let each write that begins during a refresh wait for its end."""
@@ -96,21 +101,31 @@ def random_refreshes(seed, count):
     rng = np.random.default_rng(seed)
     for number in range(count):
         write, period = (
-            np.exp(rng.uniform(*np.log((80, 400)))),
-            np.exp(rng.uniform(*np.log((5e3, 1e6)))),
+            np.exp(rng.uniform(*np.log((60, 400)))),
+            np.exp(rng.uniform(*np.log((2e3, 1e6)))),
         )
         share = rng.uniform(0.05, 0.8) if number % 2 else rng.uniform(0.01, 0.05)
-        length = min(max(period * share, 3 * write), 0.8 * period)
+        length = min(max(period * share, rng.uniform(1.5, 3.5) * write), 0.8 * period)
         unseen = rng.choice([0.0, rng.uniform(10, 80)])
         yield WriteTruth(float(write), (float(period), float(length)), unseen_ns=float(unseen))
 
 
-def test_intervals_of_refresh_hold_the_truth(monkeypatch):
+def dram_refreshes(seed, count):
+    """Yield truths with the periods and lengths of DRAM."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        write, period = float(rng.uniform(60, 150)), float(rng.choice([3900, 7800]))
+        length = float(rng.uniform(max(1.5 * write, 160), 550))
+        yield WriteTruth(write, (period, length), unseen_ns=float(rng.uniform(0, 80)))
+
+
+@pytest.mark.parametrize(("truths", "count"), [(random_refreshes, 20), (dram_refreshes, 16)])
+def test_intervals_of_refresh_hold_the_truth(monkeypatch, truths, count):
     monkeypatch.setattr(stalls_module, "WRITES", SHORT_ROWS)
     seen = periods = lengths = 0
     widths = []
-    for seed, truth in enumerate(random_refreshes(31, 40)):
-        stalls = infer_of(Writes(truth, seed)).stalls
+    for seed, truth in enumerate(truths(31, count)):
+        stalls = infer_of(Writes(truth, seed, row_error=ROW_ERRORS[seed % 4])).stalls
         assert all(stall.period_writes is None for stall in stalls), truth
         for stall in stalls:
             period, length = truth.refresh
@@ -119,10 +134,28 @@ def test_intervals_of_refresh_hold_the_truth(monkeypatch):
             lengths += stall.length_low_ns <= length <= stall.length_high_ns
             widths.append((stall.high - stall.low) / period)
             widths.append((stall.length_high_ns - stall.length_low_ns) / length)
-    assert seen >= 38
+    assert seen >= 0.85 * count
     assert periods >= 0.9 * seen
     assert lengths >= 0.9 * seen
     assert np.median(widths) < 0.08
+
+
+def test_a_period_is_as_sure_as_the_rows_agree():
+    truth = WriteTruth(100.0, (7800.0, 350.0))
+    widths = []
+    for row_error in (0.0, 0.03):
+        (stall,) = infer_of(Writes(truth, 3, row_error=row_error)).stalls
+        assert stall.low <= 7800 <= stall.high
+        widths.append((stall.high - stall.low) / 7800)
+    assert widths[0] < 0.03 < widths[1]
+
+
+def test_confidence_covers_the_length():
+    period, length = Interval(1e4, 9900, 10_100, 50), Interval(300, 240, 360, 30)
+    findings = Findings()
+    stalls_module._add_refresh(RefreshStall(period, length, 0.0), findings)
+    (stall,) = findings.stalls
+    assert stall.confidence == pytest.approx(0.68, abs=0.01)
 
 
 @pytest.mark.parametrize("seed", range(8))
