@@ -61,7 +61,7 @@ GRID_MARGIN = 1e-3
 """Probability on each side of the lengths that are computed again, with finer steps."""
 
 MAX_WAITS = 200
-"""RowWaits of a row that are compared: they are enough, and quick."""
+"""Waits of a row that are compared: they are enough, and quick."""
 
 PRODUCT_ROWS = 8
 """Rows of a matrix product in one call."""
@@ -153,6 +153,8 @@ def _scale_of(rows: Sequence[StalledRow], error: RowError) -> float:
 
     The rows' usual times are one time with these errors, unless rests change the writes too.
     """
+    from scipy.stats import t
+
     usual = np.log(np.maximum([row.waits.usual_ns for row in rows], np.finfo(float).tiny))
     away = np.abs(usual - np.median(usual))
     near = usual[away <= OUTLYING * max(error.scale, MAD_TO_SIGMA * float(np.median(away)))]
@@ -161,13 +163,7 @@ def _scale_of(rows: Sequence[StalledRow], error: RowError) -> float:
         return error.scale
     weight = error.weight + len(near) - 1
     squares = error.weight * error.scale**2 + (len(near) - 1) * spread**2
-    return float(np.sqrt(squares / weight)) * _student_95(weight) / NORMAL_95
-
-
-def _student_95(freedom: float) -> float:
-    """Return half of a 95 % interval by Student's distribution, to 4 % from 3 degrees on."""
-    z = NORMAL_95
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return float(np.sqrt(squares / weight) * t.ppf(0.975, weight)) / NORMAL_95
 
 
 def row_stalls(
