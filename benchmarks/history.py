@@ -65,11 +65,14 @@ def trend(before: Path, commit: str) -> list[str]:
     """Return what differs from `before` by more than chance, and how many rows nobody can judge."""
     if not folder(commit).is_dir():
         return []
-    found = _compared(before, commit).changes
-    lines = [f"Since commit {before.name}, by `nearfar compare`:"]
-    changed = [change for change in found if change.verdict in ("worse", "better", "changed")]
+    changes = _compared(before, commit).changes
+    where = producer([]).processor
+    lines = [
+        f"From commit {before.name} to {commit}, both measured on {where}, by `nearfar compare`:"
+    ]
+    changed = [change for change in changes if change.verdict in ("worse", "better", "changed")]
     lines += [f"- {change.verdict}: {_sentence(change)}" for change in changed]
-    unjudged = sum(change.verdict == "not judged" for change in found)
+    unjudged = sum(change.verdict == "not judged" for change in changes)
     few = f"{unjudged} values were measured too rarely to tell a change from chance."
     return [*lines, *([few] if unjudged else [])]
 

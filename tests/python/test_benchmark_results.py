@@ -98,7 +98,7 @@ def test_a_run_goes_on_and_only_replaces_its_own_rows(
     monkeypatch.setenv("RESULTS", "results.md")
     assert __main__.main() == 0
     assert _measured() == {"first": 1.25, "second": 1.75}
-    assert "Since commit abc" in Path("results.md").read_text()
+    assert "From commit abc to " in Path("results.md").read_text()
 
 
 def test_rows_beside_a_busy_core_are_kept_beside_the_quiet_ones(
