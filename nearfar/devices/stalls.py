@@ -17,6 +17,11 @@ def stall_share(stall: StallFigure) -> float:
     return stall.length_ns / stall.period_ns if stall.period_ns else 0.0
 
 
+def is_notable(stall: StallFigure) -> bool:
+    """Return whether a stall takes so much of the time that latencies are said to include it."""
+    return stall_share(stall) >= NOTABLE_SHARE
+
+
 def stalled_latency(
     stalls: Sequence[StallFigure], latency_ns_by_region: Mapping[int, float]
 ) -> list[str]:
@@ -26,7 +31,7 @@ def stalled_latency(
     """
     warnings = []
     for stall in stalls:
-        if stall_share(stall) < NOTABLE_SHARE:
+        if not is_notable(stall):
             continue
         text = (
             f"a stall of {format_ns(stall.length_ns)} every {format_ns(stall.period_ns or 0.0)} "

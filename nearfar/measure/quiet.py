@@ -45,7 +45,8 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
         return
     if context.repetitions == 0:  # no surface: a prediction can use none of it
         return
-    if quality.error <= MAX_ERROR:
+    verdict = beyond_limit(quality)
+    if not verdict:
         return
     seconds = needed_s(quality, max(spent_s, context.seconds))
     if seconds is None:
@@ -55,7 +56,7 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
         again = f"take more rounds, {_minutes(seconds)} in all, with "
         again += f"`{longer}`" if longer else f"--seconds {seconds:.0f}"
     raise NearfarError(
-        f"{context.memory_spec} was {beyond_limit(quality)}: {again}; or "
+        f"{context.memory_spec} was {verdict}: {again}; or "
         f"take it as it is with {'--resume ' if resumable else ''}--accept-noise, which makes "
         "intervals wider",
         ExitCode.MACHINE_LACKS,

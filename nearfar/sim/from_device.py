@@ -13,7 +13,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES
 from nearfar.devices.curves import idle_latencies, idle_read_latency_ns, plain_curves, random_reads
 from nearfar.devices.load_order import rising_load
-from nearfar.devices.stalls import NOTABLE_SHARE, stall_share
+from nearfar.devices.stalls import is_notable
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
 from nearfar.sim.memory import make_memory
@@ -337,6 +337,6 @@ def _refresh(device: DeviceProfile) -> Refresh | None:
     """Return the stall by time; None where measured latencies include the wait for it already."""
     for stall in device.stalls:
         if stall.period_ns is not None:
-            included = device.measured is not None and stall_share(stall) >= NOTABLE_SHARE
+            included = device.measured is not None and is_notable(stall)
             return None if included else Refresh(stall.period_ns, stall.length_ns)
     return None

@@ -269,7 +269,7 @@ def _agreeing(
 
 
 def _fit_length(rows: Sequence[StalledRow], unseen: float, scale: float) -> Interval:
-    """Return the length, of which the waits of each row show the last part."""
+    """Return the length of the stall with its interval: each wait is the end of one stall."""
     longest = max(float(np.percentile(row.waits.waits_ns, 75)) for row in rows)
     spacing = min(row.spacing_ns for row in rows) + unseen
     low, high = longest / 2, (longest + spacing) * 1.5

@@ -12,7 +12,7 @@ from math import erf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.devices.stalls import NOTABLE_SHARE, stall_share
+from nearfar.devices.stalls import is_notable
 from nearfar.documents.device import StallFigure
 from nearfar.measure.infer.findings import MEASURED_HERE, Findings
 from nearfar.measure.infer.probe import InferenceProbe
@@ -298,7 +298,7 @@ def _add_wear(
     distances = np.concatenate([period.distances for period in periods])
     period, share = _quantile_with_interval(distances, 0.5)
     length, note = _wear_length([row.lengths_ns for row in rows], scale), ""
-    hidden = [stall.length_ns for stall in findings.stalls if stall_share(stall) >= NOTABLE_SHARE]
+    hidden = [stall.length_ns for stall in findings.stalls if is_notable(stall)]
     if hidden:
         shortest = min(float(np.median(row.lengths_ns)) for row in rows)
         low = max(shortest - max(hidden), 0.0)
